@@ -1,0 +1,23 @@
+# Every library that quantmap takes from outside (Debian 12 packages; scripts/setup installs them).
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)      # SHA-256
+find_package(fmt REQUIRED)                            # text formatting
+find_package(nlohmann_json 3.9 REQUIRED)              # JSON
+find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(SQLiteCpp REQUIRED)                      # results
+find_package(ICU REQUIRED COMPONENTS uc)              # Unicode normalization
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)  # tokenizer patterns
+add_library(PCRE2::8 ALIAS PkgConfig::PCRE2)
+pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
+add_library(quantmap::sentencepiece ALIAS PkgConfig::SENTENCEPIECE)
+
+# oneDNN: matrix products. Debian's build uses OpenMP inside; quantmap calls it single-threaded from its own
+# threads (docs/decisions), so OpenMP is linked only to say so.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+add_library(quantmap_dnnl INTERFACE)
+target_include_directories(quantmap_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+target_link_libraries(quantmap_dnnl INTERFACE ${DNNL_LIBRARY} OpenMP::OpenMP_CXX)
+add_library(quantmap::dnnl ALIAS quantmap_dnnl)
