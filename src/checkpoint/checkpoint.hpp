@@ -1,7 +1,7 @@
-// A checkpoint on disk, one view for every container: an HF directory (config.json and safetensors, one file or
-// the shards its index names) or a GGUF v2/v3 file. Tensors have HF names and HF row order for every container
-// (GGUF names are mapped, Llama's interleaved q/k rows are put back). Files are memory-mapped; nothing is read
-// until asked for. Everything is validated when opened: each fault is one Error (input) line.
+// A checkpoint on disk, one view for every container: an HF directory (config.json and safetensors, one file
+// or the shards its index names) or a GGUF v2/v3 file. Tensors have HF names and HF row order for every
+// container (GGUF names are mapped, Llama's interleaved q/k rows are put back). Files are memory-mapped;
+// nothing is read until asked for. Everything is validated when opened: each fault is one Error (input) line.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class Checkpoint {
   const TensorEntry* find(std::string_view name) const;
 
   // Rows [row_begin, row_end) of a tensor (a 1-D tensor is one row), decoded to FP32 into out. F32, F16, BF16
-  // exactly; GGUF block types decoded in FP32 and rounded once to BF16, as a conversion to HF would (product.md).
-  // Thread-safe. Throws Error (input) if the tensor is absent or its type is not decoded.
+  // exactly; GGUF block types decoded in FP32 and rounded once to BF16, as a conversion to HF would
+  // (product.md). Thread-safe. Throws Error (input) if the tensor is absent or its type is not decoded.
   void read(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const;
   // Gives back the pages of a tensor that was read and is not needed again.
   void release(std::string_view name) const;

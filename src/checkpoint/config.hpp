@@ -39,7 +39,8 @@ struct ModelConfig {
   std::int64_t max_position = 0;
   double rms_norm_eps = 1e-6;
   bool qk_norm = false;  // RMSNorm over head_dim on queries and keys before RoPE (qwen3)
-  // Biases that the family's modules have (B47: decided by the family and its flags, never by a default alone).
+  // Biases that the family's modules have (B47: decided by the family and its flags, never by a default
+  // alone).
   bool q_bias = false, k_bias = false, v_bias = false, o_bias = false, mlp_bias = false;
   bool tied_embeddings = false;  // lm_head is embed_tokens
   RopeConfig rope;
