@@ -1,5 +1,6 @@
-// Errors: one class, one line. The text is `WHAT: FILE: DETAIL (expected …, found …)`; the app prints it after
-// `quantmap: error: ` and exits with the kind's status. Nothing else is thrown on purpose.
+// Errors: one class, one line (control characters and invalid UTF-8 in what is passed here come out as \xNN).
+// The text is `WHAT: FILE: DETAIL (expected …, found …)`; the app prints it after `quantmap: error: ` and
+// exits with the kind's status. Nothing else is thrown on purpose.
 #pragma once
 
 #include <stdexcept>
@@ -34,8 +35,15 @@ class Error : public std::runtime_error {
 [[noreturn]] void fail_usage(std::string_view what, std::string_view detail);
 [[noreturn]] void fail(std::string_view what, std::string_view file, std::string_view detail);
 
+// Valid UTF-8 without control characters (C0, DEL, C1, line and paragraph separators).
+bool is_plain_text(std::string_view text);
+
 // Text from a file or the command line, made safe to print on one line of an error: control characters and
 // invalid UTF-8 escaped as \xNN, quoted, cut after `limit` bytes.
 std::string quoted(std::string_view text, std::size_t limit = 80);
+// So that a std::string finds this one and not, by its namespace, std::quoted.
+inline std::string quoted(const std::string& text, std::size_t limit = 80) {
+  return quoted(std::string_view(text), limit);
+}
 
 }  // namespace quantmap

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -25,7 +24,8 @@ struct Descriptor {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : name_(path.string()) {
-  const Descriptor file{::open(name_.c_str(), O_RDONLY | O_CLOEXEC)};
+  // O_NONBLOCK: opening a FIFO that nobody writes would wait for ever; it means nothing to a regular file.
+  const Descriptor file{::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (file.fd < 0) fail_input("cannot open file", name_, std::strerror(errno));
   struct stat status {};
   if (::fstat(file.fd, &status) != 0) fail_input("cannot read file", name_, std::strerror(errno));
@@ -56,7 +56,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 void MappedFile::release(std::size_t begin, std::size_t end) const {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   begin = (begin + page - 1) / page * page;
-  end = std::min(end, size_) / page * page;
+  end = end >= size_ ? (size_ + page - 1) / page * page : end / page * page;  // the last page is cut short
   if (data_ && begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace quantmap {
@@ -55,7 +56,7 @@ class Pool {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return active_ == 0; });
     body_ = nullptr;
-    if (error_) std::rethrow_exception(error_);
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  private:
