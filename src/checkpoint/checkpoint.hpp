@@ -43,9 +43,10 @@ class Checkpoint {
   // Gives back the pages of a tensor that was read and is not needed again.
   void release(std::string_view name) const;
 
-  // SHA-256 over config and every tensor file, in a fixed order.
+  // SHA-256 over config and every tensor file, in a fixed order. GGUF: of the file. HF: of the lines that
+  // `sha256sum config.json FILE…` prints, the tensor files by name.
   std::string fingerprint() const;
-  std::int64_t file_bytes() const;
+  std::int64_t file_bytes() const;  // of the tensor files
   // Things a user should know that are no errors: a head taken from the embeddings without the key (B25),
   // tensors that no layer uses (B47).
   std::span<const std::string> warnings() const;

@@ -24,6 +24,9 @@ struct RopeConfig {
   double beta_fast = 32.0, beta_slow = 1.0;  // yarn
   double attention_factor = 1.0;             // yarn: cos and sin are multiplied by it; resolved
   bool truncate = true;                      // yarn: ramp ends rounded to whole pairs
+  // One divisor for each pair's inverse frequency, on top of `kind`; empty: none. GGUF keeps Llama 3's
+  // scaling so (tensor `rope_freqs.weight`).
+  std::vector<float> frequency_factors;
 };
 
 struct ModelConfig {

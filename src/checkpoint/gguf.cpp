@@ -232,10 +232,10 @@ const GgufTensor* GgufFile::find(std::string_view tensor_name) const {
   return found == state_->index.end() ? nullptr : &state_->tensors[found->second];
 }
 
-void GgufFile::release(const GgufTensor& tensor) const {
+void GgufFile::release(const std::byte* begin, std::int64_t size) const {
   if (!state_->map) return;
-  const auto begin = static_cast<std::size_t>(tensor.data - state_->bytes.data());
-  state_->map->release(begin, begin + static_cast<std::size_t>(tensor.bytes));
+  const auto first = static_cast<std::size_t>(begin - state_->bytes.data());
+  state_->map->release(first, first + static_cast<std::size_t>(size));
 }
 
 }  // namespace quantmap

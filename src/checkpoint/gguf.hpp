@@ -56,8 +56,8 @@ class GgufFile {
 
   std::span<const GgufTensor> tensors() const;  // in file order
   const GgufTensor* find(std::string_view tensor_name) const;
-  // Gives back a tensor's resident pages (nothing to do for a file parsed from memory).
-  void release(const GgufTensor& tensor) const;
+  // Gives back the resident pages of [begin, begin + size) (nothing to do for a file parsed from memory).
+  void release(const std::byte* begin, std::int64_t size) const;
   std::span<const std::byte> bytes() const;  // the whole file
 
  private:
