@@ -96,7 +96,8 @@ struct Checkpoint::State {
 };
 
 void Checkpoint::State::open_directory() {
-  if (!fs::exists(path / "config.json"))
+  std::error_code ignored;
+  if (!fs::exists(path / "config.json", ignored))
     fail_input("cannot open model", path.string(), "no configuration", "config.json", "no such file");
   {
     const MappedFile file(path / "config.json");
@@ -218,7 +219,8 @@ Checkpoint::~Checkpoint() = default;
 Checkpoint Checkpoint::open(const fs::path& path) {
   auto state = std::make_unique<State>();
   state->path = path;
-  if (fs::is_directory(path)) {
+  std::error_code ignored;  // a path that cannot be looked at fails when it is opened
+  if (fs::is_directory(path, ignored)) {
     state->open_directory();
   } else if (is_gguf(path)) {
     state->open_gguf();

@@ -24,7 +24,7 @@ std::uint32_t read_version(GgufCursor& cursor, const std::string& file) {
   const auto magic = cursor.number<std::uint32_t>("magic");
   if (std::memcmp(&magic, "GGUF", sizeof magic) != 0)
     fail_input(kBadGguf, file, "magic", "\"GGUF\"",
-               quantmap::quoted({reinterpret_cast<const char*>(&magic), sizeof magic}));
+               quantmap::quoted(std::string_view(reinterpret_cast<const char*>(&magic), sizeof magic)));
   const auto version = cursor.number<std::uint32_t>("version");
   if (version != 0 && (version & 0xFFFFU) == 0)
     fail_input(kBadGguf, file, "byte order", "little-endian",

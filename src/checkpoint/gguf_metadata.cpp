@@ -129,8 +129,8 @@ std::string describe(const GgufValue& value) {
   if (value.type == GgufType::array)
     return fmt::format("an array of {} {}", value.count, facts(value.item).name);
   if (value.type == GgufType::string)
-    return fmt::format("a string {}",
-                       quantmap::quoted({reinterpret_cast<const char*>(value.data), value.count}));
+    return fmt::format("a string {}", quantmap::quoted(std::string_view(
+                                          reinterpret_cast<const char*>(value.data), value.count)));
   if (is_integer(value.type))
     if (const auto number = load_integer(value.type, value.data))
       return fmt::format("{} {}", facts(value.type).name, *number);

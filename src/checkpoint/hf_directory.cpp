@@ -19,6 +19,12 @@ constexpr std::string_view kBadIndex = "bad safetensors index";
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
+// Without an exception where the path may not be looked at: opening it will say so.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
 // Tensor name -> shard file name.
 std::map<std::string, std::string> read_index(const fs::path& path) {
   const MappedFile file(path);
@@ -46,7 +52,7 @@ HfDirectory open_shards(const fs::path& directory) {
   std::map<std::string, std::size_t> shards;
   for (const auto& [tensor, shard] : weight_map) shards.emplace(shard, 0);
   for (const auto& [shard, position] : shards)
-    if (!fs::exists(directory / shard))
+    if (!is_there(directory / shard))
       fail_input("missing shard", (directory / shard).string(), fmt::format("named by {}", kIndex),
                  fmt::format("{} files", shards.size()), "no such file");
 
@@ -77,8 +83,8 @@ HfDirectory open_shards(const fs::path& directory) {
 }  // namespace
 
 HfDirectory open_hf_directory(const fs::path& directory) {
-  if (!fs::exists(directory / kSingle)) {
-    if (fs::exists(directory / kIndex)) return open_shards(directory);
+  if (!is_there(directory / kSingle)) {
+    if (is_there(directory / kIndex)) return open_shards(directory);
     fail_input("cannot open model", directory.string(), "no tensor file",
                fmt::format("{} or {}", kSingle, kIndex), "neither");
   }
