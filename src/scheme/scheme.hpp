@@ -1,6 +1,12 @@
 // The three choices: which formats a scheme gives each Linear's weights and inputs and each layer's keys and
-// values. The grammar is product.md's (Words): short names, `w=…,a=…,kv=…|k=…,v=…`, `include=`, `ignore=/RE/`,
-// and recipes `@FILE.json`. Everything that means nothing, or is not built yet, is refused by name (usage).
+// values. The grammar is product.md's (Words): short names, `w=…,a=…,kv=…|k=…,v=…`, `include=`,
+// `ignore=/RE/`, and recipes `@FILE.json` (docs/recipes.md). Everything that means nothing, or is not built
+// yet, is refused by name (usage).
+//
+// Names and SPECs may be written in either case. A short name may be followed by items
+// (`W4A16,include=lm_head`). `include=` and `ignore=` may be repeated; each takes a module path (letter for
+// letter), `*`, or /RE/: a PCRE2 regular expression that matches anywhere in the path unless it is anchored,
+// a slash inside written \/. What is ignored stays as it is, included or not.
 #pragma once
 
 #include <memory>
@@ -32,19 +38,24 @@ class Scheme {
   // recipe file that cannot be used.
   static Scheme parse(std::string_view text);
 
-  const std::string& given() const { return given_; }      // as the user wrote it
+  const std::string& given() const { return given_; }        // as the user wrote it
   const std::string& spelling() const { return spelling_; }  // full spelling: the identity
   // For tables: the plain choice's spellings, or `mixed`.
   std::string weights() const;
   std::string activations() const;
   std::string kv() const;  // `k=…,v=…` where apart
 
-  // What this scheme does to a Linear, named by its HF module path (`model.layers.3.mlp.down_proj`, `lm_head`).
-  // Modules outside the decoder layers are left alone unless `include=` names them.
+  // What this scheme does to a Linear, named by its HF module path (`model.layers.3.mlp.down_proj`,
+  // `lm_head`). Modules outside the decoder layers (and routers in them) are left alone unless `include=`
+  // matches them or a recipe's rule gives their very name.
   LinearChoice linear(std::string_view module) const;
   KvChoice cache(int layer) const;
 
-  // True for `BF16`, however spelled: the reference.
+  // Patterns of rules, `include=` and `ignore=` (with that word before them) that none of these modules falls
+  // under: a note for the user, who may have mistyped them.
+  std::vector<std::string> unused_patterns(const std::vector<std::string>& modules) const;
+
+  // True for `BF16`, however spelled: the reference. A recipe never is: its row shows what its rules come to.
   bool is_reference() const;
   bool operator==(const Scheme& other) const { return spelling_ == other.spelling_; }
 
@@ -61,8 +72,8 @@ struct ShortName {
 };
 std::span<const ShortName> short_names();
 
-// Splits list arguments at white space (not inside /…/), parses each, drops repetitions of a full spelling and
-// every spelling of the reference; the order given is kept.
+// Splits list arguments at white space (not inside /…/), parses each, drops repetitions of a full spelling
+// and every spelling of the reference; the order given is kept.
 std::vector<Scheme> parse_schemes(const std::vector<std::string>& arguments);
 
 }  // namespace quantmap

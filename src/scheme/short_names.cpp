@@ -1,0 +1,32 @@
+// The table of short names of product.md: those of compressed-tensors' presets where it has one.
+#include <array>
+
+#include "scheme/scheme.hpp"
+
+namespace quantmap {
+namespace {
+
+constexpr std::array kShortNames{
+    ShortName{"BF16", "w=bf16,a=bf16,kv=bf16"},
+    ShortName{"W8A16", "w=int8:channel"},
+    ShortName{"W4A16", "w=int4:g128"},
+    ShortName{"W4A16_G32", "w=int4:g32"},
+    ShortName{"W8A8", "w=int8:channel,a=int8:token"},
+    ShortName{"W4A8", "w=int4:g128,a=int8:token"},
+    ShortName{"W4A16_ASYM", "w=int4:g128:asym"},
+    ShortName{"FP8", "w=fp8_e4m3:tensor,a=fp8_e4m3:tensor:static"},
+    ShortName{"FP8_DYNAMIC", "w=fp8_e4m3:channel,a=fp8_e4m3:token"},
+    ShortName{"FP8_BLOCK", "w=fp8_e4m3:b128x128,a=fp8_e4m3:g128"},
+    ShortName{"NVFP4", "w=nvfp4,a=nvfp4"},
+    ShortName{"NVFP4A16", "w=nvfp4"},
+    ShortName{"MXFP4", "w=mxfp4,a=mxfp4"},
+    ShortName{"MXFP4A16", "w=mxfp4"},
+    ShortName{"MXFP8", "w=mxfp8_e4m3,a=mxfp8_e4m3"},
+    ShortName{"NF4", "w=nf4"},
+};
+
+}  // namespace
+
+std::span<const ShortName> short_names() { return kShortNames; }
+
+}  // namespace quantmap
