@@ -1,7 +1,8 @@
-// One table, four spellings. `table`: aligned text for a terminal, with a title and notes; numbers right-aligned
-// with the column's significant digits, null as `-`; columns that do not fit the width are folded into further
-// blocks that repeat the first column, so nothing is cut. `csv`: RFC 4180, every digit. `json`: an array of
-// objects, null for null, every digit (17 significant). `md`: a GitHub table, with title and notes; text escaped.
+// One table, four spellings. `table`: aligned text for a terminal, with a title and notes; numbers
+// right-aligned with the column's significant digits, null as `-`; columns that do not fit the width are
+// folded into further blocks that repeat the first column, so nothing is cut. `csv`: RFC 4180, every digit.
+// `json`: an array of objects, null for null, every digit (17 significant). `md`: a GitHub table, with title
+// and notes; text escaped.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// The results database: SQLite through SQLiteCpp, WAL, one transaction for a result, so `kill -9` at any moment
-// loses at most the pass under way and the file always opens. One schema file (schema.sql, compiled in), a
-// `schema_version`, forward migrations. Every error names the file: a database of another schema, a file that is
-// no database, one in use by a writer for more than the busy timeout.
+// The results database: SQLite through SQLiteCpp, WAL, one transaction for a result, so `kill -9` at any
+// moment loses at most the pass under way and the file always opens. One schema file (schema.sql, compiled
+// in), a `schema_version`, forward migrations. Every error names the file: a database of another schema, a
+// file that is no database, one in use by a writer for more than the busy timeout.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,18 @@ class Database {
   std::optional<RunRecord> find_run(std::string_view key) const;
   std::optional<RunRecord> run(std::int64_t id) const;
 
-  // One pass: all its windows and the state after it, in one transaction. A window already stored is an error.
-  void store_pass(std::int64_t run, std::span<const WindowRecord> windows, std::span<const StateRecord> states,
-                  std::span<const OutlierRecord> outliers);
+  // One pass: all its windows and the state after it, in one transaction. A window already stored is an
+  // error.
+  void store_pass(std::int64_t run, std::span<const WindowRecord> windows,
+                  std::span<const StateRecord> states, std::span<const OutlierRecord> outliers);
   std::int64_t stored_windows(std::int64_t run) const;  // windows complete for every scheme, from 0 on
   std::vector<WindowRecord> windows(std::int64_t run, std::int64_t scheme_position) const;  // in window order
   std::vector<StateRecord> states(std::int64_t run) const;
 
-  // Everything final in one transaction; the run becomes complete, running state is dropped (windows are kept:
-  // paired comparisons need them).
-  void finish_run(std::int64_t run, std::string_view finished_at, std::span<const EvaluationRecord> evaluations,
-                  std::span<const LayerErrorRecord> errors);
+  // Everything final in one transaction; the run becomes complete, running state is dropped (windows are
+  // kept: paired comparisons need them).
+  void finish_run(std::int64_t run, std::string_view finished_at,
+                  std::span<const EvaluationRecord> evaluations, std::span<const LayerErrorRecord> errors);
 
   std::vector<SchemeRecord> schemes(std::int64_t run) const;
   std::vector<EvaluationRecord> evaluations(std::int64_t run) const;
@@ -55,8 +56,8 @@ class Database {
   std::unique_ptr<State> state_;
 };
 
-// Read-only SQL on an existing database: one statement that returns rows. Anything that would write is refused
-// (usage) before it runs; the file is opened read-only. The schema is checked first.
+// Read-only SQL on an existing database: one statement that returns rows. Anything that would write is
+// refused (usage) before it runs; the file is opened read-only. The schema is checked first.
 Table query_database(const std::filesystem::path& path, std::string_view sql);
 
 }  // namespace quantmap

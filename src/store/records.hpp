@@ -15,8 +15,8 @@ using Number = std::optional<double>;
 // One invocation that measured something; every row of every view leads to it.
 struct RunRecord {
   std::int64_t id = 0;
-  std::string key;      // SHA-256 of what decides the numbers: model, tokenizer, text, protocol, schemes, compute
-  std::string command;  // `eval`
+  std::string key;  // SHA-256 of what decides the numbers: model, tokenizer, text, protocol, schemes, compute
+  std::string command;             // `eval`
   std::string status = "running";  // `running`, `complete`
   std::string command_line, version, git_revision, machine, device;
   std::int64_t threads = 0, seed = 0;
@@ -28,11 +28,11 @@ struct RunRecord {
   std::string protocol;  // name, empty: none
   std::int64_t ctx = 0, stride = 0, windows = 0;
   std::string score, bos, compute;
-  std::string first_ids;             // JSON array of the first 16
-  std::int64_t text_tokens = 0;      // ids of the whole text
-  std::int64_t dropped_tokens = 0;   // short rest at the end
-  std::int64_t plan_windows = 0;     // windows in one pass: the stored plan
-  std::string notes;                 // JSON array of strings: warnings that concern the whole run
+  std::string first_ids;            // JSON array of the first 16
+  std::int64_t text_tokens = 0;     // ids of the whole text
+  std::int64_t dropped_tokens = 0;  // short rest at the end
+  std::int64_t plan_windows = 0;    // windows in one pass: the stored plan
+  std::string notes;                // JSON array of strings: warnings that concern the whole run
 };
 
 // One scheme of a run; position 0 is the reference.
@@ -78,6 +78,7 @@ struct OutlierRecord {
   std::int64_t window = 0, token = 0, channel = 0;  // token: position in its window
   Number value, median_abs, ratio;                  // ratio = |value| / median |h| of that site and window
   bool massive = false;                             // |value| > 100 and ratio >= 1000 (formats.md, 11, D23)
+  std::string status = "ok";
 };
 
 // What one scheme measured in one window; the unit of resume. Sums are over the window's scored tokens.

@@ -1,0 +1,12 @@
+-- Which five places does each scheme of the latest run hurt most, by the error of the median row?
+SELECT scheme, rank, layer, site, kind, scope, row_error_p50, rel_error, rel_error_rest, saturated, nonfinite, status
+FROM (
+  SELECT *, row_number() OVER (
+    PARTITION BY position
+    ORDER BY coalesce(row_error_p50, rel_error) IS NULL, coalesce(row_error_p50, rel_error) DESC, layer, site, kind, scope
+  ) AS rank
+  FROM layer_errors
+  WHERE run = (SELECT max(run) FROM layer_errors) AND position > 0
+)
+WHERE rank <= 5
+ORDER BY position, rank;

@@ -1,0 +1,62 @@
+// The final rows of a run.
+#include <SQLiteCpp/VariadicBind.h>
+
+#include "core/error.hpp"
+#include "store/rows.hpp"
+#include "store/state.hpp"
+
+namespace quantmap {
+
+void Database::finish_run(std::int64_t run, std::string_view finished_at,
+                          std::span<const EvaluationRecord> evaluations,
+                          std::span<const LayerErrorRecord> errors) {
+  state_->in_transaction([&] {
+    state_->require_running(run);
+    store::Inserter<EvaluationRecord> insert_row(state_->db, run);
+    SQLite::Statement insert_note(state_->db, "INSERT INTO evaluation_note VALUES (?, ?, ?, ?)");
+    const auto insert_evaluation = [&](const EvaluationRecord& row) {
+      insert_row(row);
+      for (std::size_t i = 0; i < row.notes.size(); ++i) {
+        SQLite::bind(insert_note, run, row.scheme.position, static_cast<std::int64_t>(i), row.notes[i]);
+        insert_note.exec();
+        insert_note.reset();
+      }
+    };
+    state_->insert_all(evaluations, insert_evaluation, [&](const EvaluationRecord& row) {
+      return fmt::format("the evaluation of scheme {} in run {}", row.scheme.position, run);
+    });
+    state_->insert_all(errors, store::Inserter<LayerErrorRecord>(state_->db, run),
+                       [&](const LayerErrorRecord& row) {
+                         return fmt::format("the {} {} error of {}, scheme {}, in run {}", row.scope,
+                                            row.kind, quoted(row.site), row.scheme_position, run);
+                       });
+    SQLite::Statement drop(state_->db, "DELETE FROM state WHERE run = ?");
+    drop.bind(1, run);
+    drop.exec();
+    SQLite::Statement complete(state_->db,
+                               "UPDATE run SET status = 'complete', finished_at = ? WHERE id = ?");
+    complete.bind(1, std::string(finished_at));
+    complete.bind(2, run);
+    complete.exec();
+  });
+}
+
+std::vector<EvaluationRecord> Database::evaluations(std::int64_t run) const {
+  return store::guarded(state_->file, [&] {
+    auto rows = store::rows_of_run<EvaluationRecord>(state_->db, run);
+    SQLite::Statement notes(
+        state_->db, "SELECT note FROM evaluation_note WHERE run = ? AND position = ? ORDER BY ordinal");
+    for (EvaluationRecord& row : rows) {
+      SQLite::bind(notes, run, row.scheme.position);
+      while (notes.executeStep()) store::read(notes.getColumn(0), row.notes.emplace_back());
+      notes.reset();
+    }
+    return rows;
+  });
+}
+
+std::vector<LayerErrorRecord> Database::layer_errors(std::int64_t run) const {
+  return store::guarded(state_->file, [&] { return store::rows_of_run<LayerErrorRecord>(state_->db, run); });
+}
+
+}  // namespace quantmap

@@ -1,0 +1,134 @@
+#include "store/schema.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "core/error.hpp"
+#include "embedded/schema.hpp"
+#include "store/sqlite_error.hpp"
+
+namespace quantmap::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Found {
+  int application_id = 0;
+  int version = 0;
+  int objects = 0;  // tables, views, indexes
+  bool empty() const { return application_id == 0 && objects == 0; }
+};
+
+Found look(SQLite::Database& db) {
+  return {db.execAndGet("PRAGMA application_id").getInt(), db.execAndGet("PRAGMA user_version").getInt(),
+          db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt()};
+}
+
+void require_ours(const Found& found, const std::string& file) {
+  if (found.empty()) fail_input(kResults, file, "no results", "a database of quantmap", "an empty database");
+  if (found.application_id != kApplicationId)
+    fail_input(kResults, file, "the database of another application",
+               fmt::format("application id {:#x}", kApplicationId),
+               fmt::format("{:#x}", static_cast<unsigned>(found.application_id)));
+}
+
+void migrate(SQLite::Database& db, const std::string& file, const Schema& schema, int version) {
+  if (version < 1) fail_input(kResults, file, "schema version", "1 or more", std::to_string(version));
+  for (; version < schema.version(); ++version)
+    db.exec(std::string(schema.migrations[static_cast<std::size_t>(version) - 1]));
+  if (SQLite::Statement(db, "PRAGMA foreign_key_check").executeStep())
+    fail_input(kResults, file, "cannot be migrated", "rows that all lead to their run", "rows that do not");
+  db.exec(fmt::format("PRAGMA user_version = {0}; UPDATE schema_version SET version = {0}", version));
+}
+
+void bring_up_to_date(SQLite::Database& db, const std::string& file, const Schema& schema) {
+  Found found = look(db);
+  if (!found.empty()) {
+    require_ours(found, file);
+    if (found.version > schema.version())
+      fail_input(kResults, file, "written by a newer quantmap",
+                 fmt::format("schema version {}", schema.version()), std::to_string(found.version));
+    if (found.version == schema.version()) return;
+  }
+  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+  found = look(db);  // another process may have been faster
+  if (found.empty())
+    db.exec(std::string(schema.sql));
+  else if (found.version < schema.version())
+    migrate(db, file, schema, found.version);
+  transaction.commit();
+}
+
+// As SQLite must see it: no name is taken for a URI or for `:memory:`.
+std::string sqlite_name(const fs::path& path) { return fs::absolute(path).lexically_normal().string(); }
+
+std::string immutable_uri(const fs::path& path) {
+  std::string uri = "file:";
+  for (const char c : sqlite_name(path)) {
+    if (c == '%' || c == '?' || c == '#')
+      uri += fmt::format("%{:02X}", static_cast<unsigned>(c));
+    else
+      uri += c;
+  }
+  return uri + "?immutable=1";
+}
+
+void require_file(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    fail_input(kResults, path.string(), "not a file", "a file", "a folder");
+}
+
+SQLite::Database open_checked(const std::string& name, int flags, const std::string& file,
+                              const Schema& schema) {
+  SQLite::Database db(name, flags, kBusyTimeoutMs);
+  const Found found = look(db);
+  require_ours(found, file);
+  if (found.version != schema.version())
+    fail_input(kResults, file, "another schema version", std::to_string(schema.version()),
+               std::to_string(found.version));
+  return db;
+}
+
+}  // namespace
+
+Schema current_schema() { return {embedded::schema[0].second, {}}; }
+
+SQLite::Database open_for_writing(const fs::path& path, const Schema& schema) {
+  const std::string file = path.string();
+  require_file(path);
+  const fs::path folder = fs::absolute(path).parent_path();
+  if (!fs::is_directory(folder))
+    fail(kResults, file, fmt::format("cannot be made: no folder {}", quoted(folder.string())));
+  return guarded(file, [&] {
+    SQLite::Database db(sqlite_name(path), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
+    if (sqlite3_db_readonly(db.getHandle(), "main") == 1)
+      fail(kResults, file, "not writable (expected permission to write, found a read-only file)");
+    bring_up_to_date(db, file, schema);
+    // WAL: readers never wait for a pass. FULL: a pass is minutes of work and its commit one fsync, so it
+    // survives a power cut as well as a killed process.
+    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    return db;
+  });
+}
+
+SQLite::Database open_for_reading(const fs::path& path, const Schema& schema) {
+  const std::string file = path.string();
+  require_file(path);
+  if (!fs::exists(path)) fail_input(kResults, file, "does not exist");
+  return guarded(file, [&] {
+    try {
+      return open_checked(sqlite_name(path), SQLite::OPEN_READONLY, file, schema);
+    } catch (const SQLite::Exception& error) {
+      // WAL needs files beside the database. Where they cannot be made, nobody can be writing either; without
+      // a log of its own the database is whole as it lies.
+      std::error_code ignored;
+      const fs::path log = sqlite_name(path) + "-wal";
+      const bool has_log = fs::exists(log, ignored) && fs::file_size(log, ignored) > 0;
+      if (error.getErrorCode() != SQLITE_CANTOPEN || has_log) throw;
+    }
+    return open_checked(immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI, file, schema);
+  });
+}
+
+}  // namespace quantmap::store
