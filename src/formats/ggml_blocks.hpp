@@ -1,6 +1,6 @@
-// GGUF tensor types and the decoding of their blocks (formats.md, section 6; ggml `ggml-common.h`). Rows are runs of
-// whole blocks; every multi-byte field is little-endian; d, dmin and m are FP16. One FP32 rounding per operation, in
-// the order that the table of section 6 writes, as ggml's dequantize_row_* do without FMA.
+// GGUF tensor types and the decoding of their blocks (formats.md, section 6; ggml `ggml-common.h`). Rows are
+// runs of whole blocks; every multi-byte field is little-endian; d, dmin and m are FP16. One FP32 rounding
+// per operation, in the order that the table of section 6 writes, as ggml's dequantize_row_* do without FMA.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct GgmlType {
 std::span<const GgmlType> ggml_types();
 const GgmlType* find_ggml_type(std::int32_t id);  // null: unknown or removed
 
-// Decodes `values` values (a multiple of type.block, else Error (failed)) to FP32. `data` holds values / block *
-// bytes bytes and needs no alignment. Throws Error (input) naming the type if it is not decoded.
+// Decodes `values` values (a multiple of type.block, else Error (failed)) to FP32. `data` holds values /
+// block * bytes bytes and needs no alignment. Throws Error (input) naming the type if it is not decoded.
 void decode_ggml(const GgmlType& type, const std::byte* data, std::int64_t values, float* out);
 
 }  // namespace quantmap

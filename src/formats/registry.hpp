@@ -9,22 +9,22 @@
 namespace quantmap {
 
 enum class FormatKind : std::uint8_t {
-  cast,     // stored as is: bf16, fp16 (no scale)
-  integer,  // b-bit integers with a scale per granularity
+  cast,       // stored as is: bf16, fp16 (no scale)
+  integer,    // b-bit integers with a scale per granularity
   minifloat,  // fp8: a small float with a scale per granularity
-  mx,       // OCP microscaling: blocks of 32, E8M0 scale
-  nvfp4,    // blocks of 16, E4M3 scales, a tensor scale
-  lookup,   // nf4: blocks of 64, a table of levels
-  ggml,     // GGUF block types
+  mx,         // OCP microscaling: blocks of 32, E8M0 scale
+  nvfp4,      // blocks of 16, E4M3 scales, a tensor scale
+  lookup,     // nf4: blocks of 64, a table of levels
+  ggml,       // GGUF block types
 };
 
 struct Format {
-  std::string_view id;      // as written in a SPEC: `int8`, `fp8_e4m3`, `mxfp4`
+  std::string_view id;  // as written in a SPEC: `int8`, `fp8_e4m3`, `mxfp4`
   FormatKind kind;
-  std::int32_t bits;        // of one code
-  std::int32_t block;       // values in the format's own block; 0: none
-  std::int32_t scale_bits;  // of the format's own block scale(s), for one block; 0: by granularity
-  float max;                // largest code value of the element: 448, 6, 127; 0 where it has no meaning
+  std::int32_t bits;           // of one code
+  std::int32_t block;          // values in the format's own block; 0: none
+  std::int32_t scale_bits;     // of the format's own block scale(s), for one block; 0: by granularity
+  float max;                   // largest code value of the element: 448, 6, 127; 0 where it has no meaning
   std::string_view scale;      // in words, for `formats`
   std::string_view reference;  // specification or implementation followed, and the section of formats.md
 };

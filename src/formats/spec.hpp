@@ -1,6 +1,6 @@
-// What "quantized how" means, resolved: the value type that the grammar (src/scheme) produces from a SPEC such
-// as `int4:g128:asym` and that every quantizer takes. The rule is part of the identity (product.md), so every
-// option that changes a bit of the result is a field here, and two specs are equal iff all fields are.
+// What "quantized how" means, resolved: the value type that the grammar (src/scheme) produces from a SPEC
+// such as `int4:g128:asym` and that every quantizer takes. The rule is part of the identity (product.md), so
+// every option that changes a bit of the result is a field here, and two specs are equal iff all fields are.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ enum class ScaleSource : std::uint8_t { values, dynamic, unit };
 struct QuantSpec {
   const Format* format = nullptr;  // never null in a parsed spec; points into the registry
   Granularity granularity = Granularity::own;
-  std::int32_t group = 0;                    // granularity group: values along the row that share a scale
+  std::int32_t group = 0;                     // granularity group: values along the row that share a scale
   std::int32_t tile_rows = 0, tile_cols = 0;  // granularity tile
-  bool asymmetric = false;                   // integers: with a zero point
+  bool asymmetric = false;                    // integers: with a zero point
   IntegerRange range = IntegerRange::full;
   MxScaleRule rule = MxScaleRule::floor;
   ScaleType scale = ScaleType::f32;
@@ -48,9 +48,9 @@ struct QuantSpec {
   bool needs_tensor_range() const;
 };
 
-// The full spelling (product.md: always printed and stored), for the given role, as the grammar reads it back:
-// every default that the identity depends on is spelled out, e.g. `int4:g128:full:sbf16`, `mxfp4:floor`,
-// `nvfp4`, `fp8_e4m3:tensor`, `int8:token:narrow:sf32`.
+// The full spelling (product.md: always printed and stored), for the given role, as the grammar reads it
+// back: every default that the identity depends on is spelled out, e.g. `int4:g128:full:sbf16`,
+// `mxfp4:floor`, `nvfp4`, `fp8_e4m3:tensor`, `int8:token:narrow:sf32`.
 std::string spelling(const QuantSpec& spec, Role role);
 
 // Storage for a matrix [rows][cols], in bits, scales and zero points and padding of the last block counted.

@@ -1,0 +1,39 @@
+#include "formats/registry.hpp"
+
+#include "formats/fp16.hpp"
+#include "formats/fp4_e2m1.hpp"
+#include "formats/fp8_e4m3.hpp"
+#include "formats/fp8_e5m2.hpp"
+
+namespace quantmap {
+namespace {
+
+using enum FormatKind;
+
+constexpr Format kFormats[] = {
+    {"bf16", cast, 16, 0, 0, 0x1.FEp127F, "none", "upper half of IEEE binary32; formats.md 1"},
+    {"fp16", cast, 16, 0, 0, Fp16::kMax, "none", "IEEE 754 binary16; formats.md 1"},
+    {"int8", integer, 8, 0, 0, 127, "by granularity",
+     "compressed-tensors, torchao, SmoothQuant; formats.md 2"},
+    {"int4", integer, 4, 0, 0, 7, "by granularity", "compressed-tensors, GPTQ, torchao; formats.md 2"},
+    {"fp8_e4m3", minifloat, 8, 0, 0, Fp8E4M3::kMax, "by granularity", "OCP OFP8 E4M3FN; formats.md 1, 7"},
+    {"fp8_e5m2", minifloat, 8, 0, 0, Fp8E5M2::kMax, "by granularity", "OCP OFP8 E5M2; formats.md 1, 7"},
+    {"mxfp8_e4m3", mx, 8, 32, 8, Fp8E4M3::kMax, "E8M0, blocks of 32", "OCP Microscaling v1.0; formats.md 3"},
+    {"mxfp4", mx, 4, 32, 8, Fp4E2M1::kMax, "E8M0, blocks of 32", "OCP Microscaling v1.0; formats.md 3"},
+    {"nvfp4", nvfp4, 4, 16, 8, Fp4E2M1::kMax, "E4M3, blocks of 16; FP32, tensor",
+     "NVIDIA ModelOpt's order; formats.md 4"},
+    {"nf4", lookup, 4, 64, 32, 1, "FP32, blocks of 64", "bitsandbytes 0.50.2; formats.md 5"},
+};
+
+}  // namespace
+
+std::span<const Format> formats() { return kFormats; }
+
+const Format* find_format(std::string_view id) {
+  for (const Format& format : kFormats) {
+    if (format.id == id) return &format;
+  }
+  return nullptr;
+}
+
+}  // namespace quantmap
