@@ -44,6 +44,9 @@ int authorize(void*, int action, const char* first, const char* second, const ch
       return SQLITE_OK;
     case SQLITE_FUNCTION:
       return std::string_view(second) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_UPDATE:  // asked when a table-valued function such as json_each declares its columns; SQLite
+                         // itself refuses a statement that would do it
+      return std::string_view(first) == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_PRAGMA:
       return describes(first, second != nullptr) ? SQLITE_OK : SQLITE_DENY;
     default:
@@ -118,6 +121,8 @@ Table query_database(const std::filesystem::path& path, std::string_view sql) {
   const SQLite::Database connection = store::open_for_reading(path, store::current_schema());
   sqlite3* db = connection.getHandle();
   sqlite3_set_authorizer(db, authorize, nullptr);
+  // A misspelt "column" is an error, not a text.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   const Statement statement = prepare_only(db, file, sql);
 
   Table table;

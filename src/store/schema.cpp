@@ -125,7 +125,8 @@ SQLite::Database open_for_reading(const fs::path& path, const Schema& schema) {
       std::error_code ignored;
       const fs::path log = sqlite_name(path) + "-wal";
       const bool has_log = fs::exists(log, ignored) && fs::file_size(log, ignored) > 0;
-      if (error.getErrorCode() != SQLITE_CANTOPEN || has_log) throw;
+      const int code = error.getErrorCode();
+      if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || has_log) throw;
     }
     return open_checked(immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI, file, schema);
   });
