@@ -41,8 +41,14 @@ bool is_plain_text(std::string_view text);
 // Text from a file or the command line, made safe to print on one line of an error: control characters and
 // invalid UTF-8 escaped as \xNN, quoted, cut after `limit` bytes.
 std::string quoted(std::string_view text, std::size_t limit = 80);
-// So that a std::string finds this one and not, by its namespace, std::quoted.
+// Overloads as exact as std::quoted's (of <iomanip>), which argument-dependent lookup would find otherwise.
 inline std::string quoted(const std::string& text, std::size_t limit = 80) {
+  return quoted(std::string_view(text), limit);
+}
+inline std::string quoted(std::string& text, std::size_t limit = 80) {
+  return quoted(std::string_view(text), limit);
+}
+inline std::string quoted(const char* text, std::size_t limit = 80) {
   return quoted(std::string_view(text), limit);
 }
 
