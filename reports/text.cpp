@@ -62,7 +62,11 @@ std::string short_number(double value, int digits) {
   if (magnitude < kPlainBelow && (value == std::floor(value) || magnitude >= std::pow(10.0, digits)))
     return fmt::format("{:.0f}", value == 0 ? 0.0 : value);
   std::string text = fmt::format("{:#.{}g}", value, digits);
-  if (text.back() == '.') text.pop_back();  // as many digits as the integer part has
+  // The integer part alone may have all the digits: 123456, not 123456.0.
+  const std::size_t point = text.find('.');
+  const std::size_t sign = value < 0 ? 1 : 0;
+  if (text.find('e') == std::string::npos && point - sign >= static_cast<std::size_t>(digits))
+    text.resize(point);
   return text;
 }
 
