@@ -1,1 +1,82 @@
-int main() { return 0; }
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "app/command.hpp"
+#include "app/version.hpp"
+#include "core/error.hpp"
+
+namespace quantmap {
+namespace {
+
+constexpr std::array<Command, 5> kCommands = {{
+    {"eval", "MODEL --text F --schemes S…", "perplexity and KL divergence of many schemes in one pass", run_eval},
+    {"query", "[NAME | --sql \"SELECT …\"]", "named questions or read-only SQL on the results database", run_query},
+    {"formats", "", "the number formats: bits, block, scale, range, specification", run_formats},
+    {"bench", "[MODEL]", "this machine's rates, and the forward pass as a share of them", run_bench},
+    {"demo", "", "eval on the small model and text that come with quantmap", run_demo},
+}};
+
+std::string help() {
+  std::string text =
+      "quantmap: what quantizing a language model would save, where it would hurt, what it would cost.\n\n"
+      "usage: quantmap COMMAND [options]\n\n";
+  for (const Command& command : kCommands)
+    text += fmt::format("  {:<8} {:<31} {}\n", command.name, command.usage, command.does);
+  text +=
+      "\nMODEL is a directory with config.json and safetensors, or a .gguf file.\n"
+      "quantmap COMMAND --help has all options and examples. First try:  quantmap demo\n";
+  return text;
+}
+
+int run_command(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs(help().c_str(), stderr);
+    return static_cast<int>(ErrorKind::usage);
+  }
+  const std::string_view name = argv[1];
+  if (name == "--help" || name == "-h" || name == "help") {
+    std::fputs(help().c_str(), stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    fmt::print("quantmap {} ({})\n", kVersion, kGitRevision);
+    return 0;
+  }
+  for (const Command& command : kCommands) {
+    if (command.name != name) continue;
+    CommandLine line;
+    for (int i = 0; i < argc; ++i) line.text.append(i ? " " : "").append(argv[i]);
+    line.arguments.assign(argv + 2, argv + argc);
+    return command.run(line);
+  }
+  std::string known;
+  for (const Command& command : kCommands) known.append(known.empty() ? "" : ", ").append(command.name);
+  fail_usage("unknown command " + quoted(name), "the commands are " + known);
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+}  // namespace quantmap
+
+int main(int argc, char** argv) {
+  using quantmap::ErrorKind;
+  const auto report = [](const std::string& line, ErrorKind kind) {
+    fmt::print(stderr, "quantmap: error: {}\n", line);
+    return static_cast<int>(kind);
+  };
+  try {
+    return quantmap::run_command(argc, argv);
+  } catch (const quantmap::Error& error) {
+    return report(error.what(), error.kind());
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", ErrorKind::failed);
+  } catch (const std::exception& error) {
+    return report(error.what(), ErrorKind::failed);
+  }
+}

@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "app/evaluate.hpp"
+#include "app/version.hpp"
+#include "core/mapped_file.hpp"
+#include "reports/evaluation.hpp"
+
+namespace quantmap {
+namespace {
+
+// The schemes that a newcomer should see side by side: weights alone, weights and activations, the cache.
+const std::vector<std::string> kDemoSchemes = {"W8A16", "W4A16", "W4A16_G32", "W8A8",     "W4A8",       "FP8_DYNAMIC", "MXFP8",
+                                               "MXFP4", "NVFP4", "NVFP4A16",  "NF4",      "BF16+KVFP8", "W4A16+KVFP8"};
+constexpr std::int64_t kDemoCtx = 512;
+constexpr const char* kDemoDb = "quantmap-demo.db";
+constexpr const char* kDemoMarkdown = "quantmap-demo.md";
+
+}  // namespace
+
+int run_demo(const CommandLine& line) {
+  CommandSpec spec;
+  spec.name = "demo";
+  spec.does = "eval on the small model and text that come with quantmap, 13 schemes, windows of 512 tokens.";
+  EvaluationRequest request;
+  const auto values = parse_command(line, spec, request.common);
+  if (!values) return 0;
+  if ((*values)["db"].defaulted()) request.common.db = kDemoDb;
+  const std::filesystem::path model =
+      std::filesystem::exists("datasets/demo/config.json") ? "datasets/demo" : kDemoDir;
+  request.command = "demo";
+  request.command_line = line.text;
+  request.model = model.string();
+  request.text = (model / "text.txt").string();
+  request.schemes = parse_schemes(kDemoSchemes);
+  request.protocol.ctx = kDemoCtx;
+  const EvaluationResult result = evaluate(request);
+  emit(request.common,
+       write_evaluation(result.run, result.evaluations, request.common.format, output_width(request.common)));
+  write_file_atomically(kDemoMarkdown,
+                        write_evaluation(result.run, result.evaluations, OutputFormat::md, 200));
+  if (!request.common.quiet)
+    fmt::print(stderr,
+               "\nresults: {} (run {}), table in Markdown: {}\nnext: quantmap query layers --db {}\n",
+               request.common.db, result.run.id, kDemoMarkdown, request.common.db);
+  return 0;
+}
+
+}  // namespace quantmap

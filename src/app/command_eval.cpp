@@ -1,0 +1,93 @@
+#include "app/evaluate.hpp"
+#include "core/error.hpp"
+#include "reports/evaluation.hpp"
+
+namespace quantmap {
+namespace {
+
+namespace po = boost::program_options;
+
+CommandSpec eval_spec() {
+  CommandSpec spec;
+  spec.name = "eval";
+  spec.usage = "MODEL (--text F | --token-ids F) --schemes S… [options]";
+  spec.does =
+      "Perplexity, KL divergence and top-1 agreement of many quantization schemes against the model itself,\n"
+      "in one pass over the model; every row with its uncertainty, kept in the database.";
+  po::options_description options("Options of eval");
+  using Words = std::vector<std::string>;
+  options.add_options()                                                                                    //
+      ("model", po::value<std::string>(), "directory with config.json and safetensors, or a .gguf file")  //
+      ("text", po::value<std::string>(), "UTF-8 text, one document")                                      //
+      ("token-ids", po::value<std::string>(), "JSON array of arrays of token ids, in place of a text")    //
+      ("schemes", po::value<Words>()->multitoken()->composing(),
+       "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json")                           //
+      ("scheme", po::value<Words>()->multitoken()->composing(), "the same")                               //
+      ("protocol", po::value<std::string>(), "llama.cpp, gptq, hf or lm-eval: its ctx, scoring, stride, BOS")  //
+      ("ctx", po::value<std::int64_t>(), "tokens in a window (2048, or the model's limit if less)")       //
+      ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")                         //
+      ("windows", po::value<std::int64_t>(), "the first N windows only")                                  //
+      ("score", po::value<std::string>(), "all, second-half or hf-weights")                               //
+      ("bos", po::value<std::string>(), "auto, always or never")                                          //
+      ("compute", po::value<std::string>()->default_value("bf16"), "bf16, f32 or bf16-serve")             //
+      ("noise-floor", "also the distance between the BF16 and the FP32 reference")                        //
+      ("resume", "go on with the unfinished run of the same inputs");
+  spec.options.add(options);
+  spec.positionals = {"model"};
+  spec.examples =
+      "  quantmap eval datasets/demo --text datasets/demo/text.txt --ctx 512 --schemes W4A16 W8A8 NVFP4\n"
+      "  quantmap eval model.gguf --text wiki.test.raw --protocol llama.cpp --windows 8 --schemes W4A16+KVFP8\n"
+      "  quantmap eval model/ --text f.txt --schemes w=int4:g64:asym,a=int8:token,kv=int8:token @recipe.json\n";
+  return spec;
+}
+
+Compute parse_compute(const std::string& name) {
+  for (const Compute compute : {Compute::bf16, Compute::f32, Compute::bf16_serve})
+    if (name == compute_name(compute)) return compute;
+  fail_usage("--compute", "unknown arithmetic " + quoted(name) + " (bf16, f32 or bf16-serve)");
+}
+
+}  // namespace
+
+int run_eval(const CommandLine& line) {
+  EvaluationRequest request;
+  const auto values = parse_command(line, eval_spec(), request.common);
+  if (!values) return 0;
+  const auto text = [&](const char* name) {
+    return values->count(name) ? (*values)[name].as<std::string>() : std::string();
+  };
+  const auto number = [&](const char* name) -> std::optional<std::int64_t> {
+    if (!values->count(name)) return std::nullopt;
+    return (*values)[name].as<std::int64_t>();
+  };
+  request.command_line = line.text;
+  request.model = text("model");
+  request.text = text("text");
+  request.token_ids = text("token-ids");
+  if (request.model.empty()) fail_usage("eval", "no MODEL given (a directory or a .gguf file)");
+  if (request.text.empty() == request.token_ids.empty())
+    fail_usage("eval", "give one of --text and --token-ids");
+  std::vector<std::string> words;
+  for (const char* name : {"schemes", "scheme"})
+    if (values->count(name)) {
+      const auto more = (*values)[name].as<std::vector<std::string>>();
+      words.insert(words.end(), more.begin(), more.end());
+    }
+  if (words.empty()) fail_usage("eval", "no --schemes given (BF16 alone measures the reference)");
+  request.schemes = parse_schemes(words);
+  request.protocol.protocol = text("protocol");
+  request.protocol.ctx = number("ctx");
+  request.protocol.stride = number("stride");
+  if (values->count("score")) request.protocol.score = text("score");
+  if (values->count("bos")) request.protocol.bos = text("bos");
+  request.windows = number("windows");
+  request.compute = parse_compute(text("compute"));
+  request.noise_floor = values->count("noise-floor") > 0;
+  request.resume = values->count("resume") > 0;
+  const EvaluationResult result = evaluate(request);
+  emit(request.common,
+       write_evaluation(result.run, result.evaluations, request.common.format, output_width(request.common)));
+  return 0;
+}
+
+}  // namespace quantmap

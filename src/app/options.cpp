@@ -1,0 +1,97 @@
+#include "app/options.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/mapped_file.hpp"
+#include "core/parallel.hpp"
+#include "core/size.hpp"
+
+namespace quantmap {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description common_description() {
+  po::options_description common("Common options");
+  common.add_options()                                                                                         //
+      ("db", po::value<std::string>()->default_value("quantmap.db"), "results database")                       //
+      ("device", po::value<std::string>()->default_value("auto"), "auto or cpu")                               //
+      ("threads", po::value<int>()->default_value(0), "worker threads; 0: one a processor")                    //
+      ("memory", po::value<std::string>(), "bound on what a sweep allocates: 512M, 2G")                        //
+      ("format", po::value<std::string>()->default_value("table"), "table, json, csv or md")                   //
+      ("output", po::value<std::string>(), "write there instead of to the terminal")                           //
+      ("seed", po::value<std::uint64_t>()->default_value(0), "seed, kept with the run")                        //
+      ("quiet", "no progress, no messages")                                                                    //
+      ("help", "this text");
+  return common;
+}
+
+}  // namespace
+
+std::optional<po::variables_map> parse_command(const CommandLine& line, const CommandSpec& spec,
+                                               CommonOptions& common) {
+  po::options_description shown;
+  shown.add(spec.options).add(common_description());
+  po::positional_options_description positional;
+  for (const std::string& name : spec.positionals) positional.add(name.c_str(), 1);
+  po::variables_map values;
+  try {
+    po::command_line_parser parser(line.arguments);
+    namespace style = po::command_line_style;
+    // No guessing of abbreviated options: a typing error must not become another option.
+    po::store(parser.options(shown)
+                  .positional(positional)
+                  .style(style::unix_style & ~style::allow_guessing & ~style::allow_short)
+                  .run(),
+              values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    std::string text = error.what();
+    for (char& c : text)
+      if (c == '\n') c = ' ';
+    fail_usage(spec.name, text + " (see quantmap " + spec.name + " --help)");
+  }
+  if (values.count("help")) {
+    std::ostringstream text;
+    text << "quantmap " << spec.name << " " << spec.usage << "\n" << spec.does << "\n\n" << shown;
+    if (!spec.examples.empty()) text << "\nExamples:\n" << spec.examples;
+    std::fputs(text.str().c_str(), stdout);
+    return std::nullopt;
+  }
+  common.db = values["db"].as<std::string>();
+  common.device = values["device"].as<std::string>();
+  if (common.device == "cuda" || common.device == "emulated")
+    fail_usage("--device", common.device + " is not built yet (auto or cpu)");
+  if (common.device != "auto" && common.device != "cpu")
+    fail_usage("--device", "unknown device " + quoted(common.device) + " (auto or cpu)");
+  common.threads = values["threads"].as<int>();
+  if (common.threads < 0 || common.threads > 1024)
+    fail_usage("--threads", fmt::format("0 to 1024, not {}", common.threads));
+  set_thread_count(common.threads);
+  if (values.count("memory")) common.memory = parse_size(values["memory"].as<std::string>(), "--memory");
+  common.format = parse_output_format(values["format"].as<std::string>());
+  if (values.count("output")) common.output = values["output"].as<std::string>();
+  common.seed = values["seed"].as<std::uint64_t>();
+  common.quiet = values.count("quiet") > 0;
+  return values;
+}
+
+void emit(const CommonOptions& common, const std::string& text) {
+  if (!common.output.empty()) {
+    write_file_atomically(common.output, text);
+    return;
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    fail("cannot write", "standard output", "it was closed or its device is full");
+}
+
+int output_width(const CommonOptions& common) {
+  constexpr int kFileWidth = 200;
+  return common.output.empty() ? terminal_width(kFileWidth) : kFileWidth;
+}
+
+}  // namespace quantmap

@@ -1,0 +1,69 @@
+// Pieces that the parts of Forward share. Not for other stages.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/forward.hpp"
+
+namespace quantmap {
+
+inline std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Hands out pieces of one worker's scratch.
+class Arena {
+ public:
+  explicit Arena(std::vector<std::byte>& memory);
+  std::byte* bytes(std::int64_t count);
+  float* floats(std::int64_t count) { return reinterpret_cast<float*>(bytes(count * 4)); }
+
+ private:
+  std::byte* next_;
+  const std::byte* end_;
+};
+
+// A task of a pass: some tokens of one window of one walker.
+struct Forward::Tile {
+  int walker = 0;
+  std::size_t window = 0;  // in the pass
+  std::int64_t row_begin = 0, rows = 0;
+};
+
+// Splits the wall time of a step over the walkers that worked in it.
+class Forward::Timer {
+ public:
+  Timer(Forward& forward, std::vector<int> walkers);
+  ~Timer();
+  // Measures a task on behalf of a walker.
+  class Task {
+   public:
+    Task(Timer& timer, int worker, int walker);
+    ~Task();
+
+   private:
+    double& busy_;
+    std::chrono::steady_clock::time_point begin_;
+  };
+
+ private:
+  Forward& forward_;
+  std::vector<int> walkers_;
+  std::chrono::steady_clock::time_point begin_;
+  std::vector<std::vector<double>> busy_;  // [worker][walker]
+};
+
+// The key of a Linear's weights: its form without what only concerns activations.
+LinearForm weight_key(LinearForm form);
+// A Linear's form for a walker.
+LinearForm walker_form(const Walker& walker, const std::string& module);
+
+void round_values_to_bf16(float* x, std::int64_t count);
+
+// Scratch that the steps of a layer and the head take on one worker.
+std::int64_t layer_scratch_bytes(const ModelConfig& config, std::int64_t longest_window);
+std::int64_t head_scratch_bytes(const ModelConfig& config);
+
+}  // namespace quantmap
