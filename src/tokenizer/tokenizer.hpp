@@ -16,7 +16,8 @@ namespace quantmap {
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  // Ids of the text, no BOS or EOS added. Throws Error (input) for text that is not UTF-8, with the byte offset.
+  // Ids of the text, no BOS or EOS added. Throws Error (input) for text that is not UTF-8, with the byte
+  // offset.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   // The pieces that merging never crosses, as substrings of the normalized text in byte form; for tests.
   virtual std::vector<std::string> pre_tokens(std::string_view text) const = 0;
@@ -24,7 +25,7 @@ class Tokenizer {
   std::int64_t vocab_size() const { return vocab_size_; }
   std::optional<std::int32_t> bos() const { return bos_; }
   std::optional<std::int32_t> eos() const { return eos_; }
-  bool add_bos() const { return add_bos_; }  // the tokenizer's own rule: one BOS before a text (B41)
+  bool add_bos() const { return add_bos_; }          // the tokenizer's own rule: one BOS before a text (B41)
   const std::string& kind() const { return kind_; }  // for messages: `tokenizer.json (byte-level BPE)`
   const std::string& fingerprint() const { return fingerprint_; }  // SHA-256 of what defines it
 
