@@ -1,6 +1,7 @@
 // E8M0: eight exponent bits, value 2^(c-127), no sign, no zero; FF is NaN. The block scale of the MX formats.
 // Code 0 is 2^-127, a subnormal binary32: never flush. Scales are computed by a rule (mx_scale.hpp), not cast
-// (formats.md, D2); the two casts here are CUDA's __nv_cvt_float_to_e8m0 SATFINITE, of a value x >= 0 or NaN.
+// (formats.md, D2); the two casts here are CUDA's __nv_cvt_float_to_e8m0 SATFINITE, of a value that is zero,
+// positive or NaN.
 #pragma once
 
 #include <bit>
@@ -24,14 +25,14 @@ QUANTMAP_HD constexpr float inverse_of_e8m0(std::uint32_t code) {
 }
 
 QUANTMAP_HD constexpr std::uint32_t e8m0_toward_zero(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFU;
   if (bits > 0x7F800000U) return kE8m0Nan;
   const std::uint32_t field = bits >> 23;
   return field > 254 ? 254 : field;
 }
 
 QUANTMAP_HD constexpr std::uint32_t e8m0_up(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFU;
   if (bits > 0x7F800000U) return kE8m0Nan;
   const std::uint32_t field = bits >> 23;
   const std::uint32_t mantissa = bits & 0x7FFFFFU;

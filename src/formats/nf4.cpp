@@ -12,9 +12,11 @@ std::array<float, 256> make_dynamic_map() {
   for (int i = 0; i < 7; ++i) {
     const int parts = 1 << i;
     const float step = (1.0F - 0.1F) / static_cast<float>(parts);
+    // Exact in double, then rounded once, as torch's fused multiply-add.
     const auto boundary = [&](int k) {
-      return k < (parts + 1) / 2 ? 0.1F + step * static_cast<float>(k)
-                                 : 1.0F - step * static_cast<float>(parts - k);
+      return static_cast<float>(k < (parts + 1) / 2
+                                    ? static_cast<double>(0.1F) + static_cast<double>(step) * k
+                                    : 1.0 - static_cast<double>(step) * (parts - k));
     };
     const auto power = static_cast<float>(std::pow(10.0, i - 6));
     for (int k = 0; k < parts; ++k) {

@@ -19,8 +19,10 @@ inline constexpr std::int64_t kNf4Block = 64;
 inline constexpr std::int64_t kNf4NestedBlock = 256;
 
 inline constexpr std::array<float, 16> kNf4Levels = {
-    -1.0F,      -0.6961928F, -0.52507305F, -0.39491749F, -0.28444138F, -0.18477343F, -0.09105004F, 0.0F,
-    0.0795803F, 0.1609302F,  0.2461123F,   0.33791524F,  0.44070983F,  0.562617F,    0.72295684F,  1.0F};
+    -1.0F,           -0x1.647362p-1F, -0x1.0cd66p-1F,  -0x1.94654p-2F,
+    -0x1.23449ap-2F, -0x1.7a6a7ep-3F, -0x1.74f0e2p-4F, 0.0F,
+    0x1.45f5fep-4F,  0x1.4995c6p-3F,  0x1.f809bap-3F,  0x1.5a0674p-2F,
+    0x1.c3497p-2F,   0x1.200f56p-1F,  0x1.722766p-1F,  1.0F};
 
 inline constexpr std::array<float, 15> kNf4Midpoints = [] {
   std::array<float, 15> midpoints{};
@@ -63,7 +65,8 @@ QUANTMAP_INLINE float nf4_round(float normalized) {
 }
 
 // bitsandbytes' signed dynamic map of 8 bits: 0, 1, and +-10^(i-6) times the midpoints of 2^i equal parts of
-// [0.1, 1], i = 0..6; sorted. The parts are torch.linspace's, computed from both ends.
+// [0.1, 1], i = 0..6; sorted. The parts are torch.linspace's: from both ends, one rounding for start + step *
+// k.
 const std::array<float, 256>& nf4_dynamic_map();
 std::uint32_t nf4_dynamic_encode(float normalized);  // nearest entry, ties to the lower
 

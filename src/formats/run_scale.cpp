@@ -12,16 +12,20 @@ namespace {
 
 constexpr float kLeastPerHeadScale = 1e-6F;  // vLLM int8/fp8_per_token_head
 
+void set_nan(RunScale& run) { run.scale = run.inverse = std::numeric_limits<float>::quiet_NaN(); }
+
 void set_scale(const QuantSpec& spec, float computed, bool empty, RunScale& run) {
   if (multiplies_by_inverse(spec)) computed = std::max(computed, kLeastPerHeadScale);
   run.scale = stored_scale(spec.scale, computed);
+  if (std::isinf(run.scale)) {  // beyond the scale's type: 0 * Inf is all that could be decoded
+    set_nan(run);
+    return;
+  }
   // A scale that underflows as it is stored leaves nothing to divide by (D8).
   run.zero_group = empty || run.scale == 0;
   if (run.scale == 0) run.scale = 1;
   run.inverse = 1.0F / run.scale;
 }
-
-void set_nan(RunScale& run) { run.scale = run.inverse = std::numeric_limits<float>::quiet_NaN(); }
 
 }  // namespace
 
@@ -51,7 +55,7 @@ RunScale integer_scale(const QuantSpec& spec, const Extent& extent) {
     }
     const float width = extent.max - extent.min;
     set_scale(spec, width / run.highest, width == 0, run);
-    if (run.zero_group) return run;
+    if (run.zero_group || std::isnan(run.scale)) return run;
     const float zero = std::nearbyint(-extent.min / run.scale);
     const float clamped = std::clamp(zero, 0.0F, run.highest);
     run.zero_point = static_cast<std::int32_t>(clamped);

@@ -1,0 +1,130 @@
+// Golden vectors of formats with blocks of their own: MX, NVFP4, NF4, GGUF.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "formats/encoded.hpp"
+#include "formats/ggml_blocks.hpp"
+#include "formats/nf4.hpp"
+#include "samples.hpp"
+#include "vectors.hpp"
+
+namespace quantmap {
+namespace {
+
+using namespace testing;
+using nlohmann::json;
+
+TEST(Vectors, mx) {
+  QUANTMAP_NEEDS(vectors_dir() / "mx.json");
+  const json file = vector_file("mx");
+  Checked checked;
+  for (const json& c : file["cases"]) {
+    const std::string element = c["elem"];
+    const std::string mode = c["mode"];
+    if (element != "e4m3fn" && element != "e2m1") continue;  // no format of the registry has the others
+    QuantSpec spec = spec_of(element == "e2m1" ? "mxfp4" : "mxfp8_e4m3");
+    spec.rule = mode == "floor"   ? MxScaleRule::floor
+                : mode == "ceil"  ? MxScaleRule::ceil
+                : mode == "rceil" ? MxScaleRule::rceil
+                                  : MxScaleRule::even;
+    const std::vector<std::uint32_t> scales = words(c["scales"], 2);
+    for (std::size_t block = 0; block < file["x"].size(); ++block) {
+      const std::string name = element + " " + mode + " block " + std::to_string(block);
+      const std::vector<float> x = floats(file["x"][block]);
+      const Encoded encoded = encode(spec, 1, 32, x.data());
+      expect_all_equal(encoded.block_scales, std::vector{scales[block]}, name + " scale", checked);
+      if (c["codes"][block].is_null()) continue;  // NaN scale: codes unspecified
+      expect_all_equal(encoded.codes, words(c["codes"][block], 2), name + " codes", checked);
+      std::vector<float> reference(32);
+      std::vector<float> fast(32);
+      decode(encoded, reference.data());
+      quantize_dequantize(spec, 1, 32, x.data(), fast.data(), nullptr, nullptr);
+      expect_same_floats(fast, reference, name, checked);
+    }
+  }
+}
+
+TEST(Vectors, nvfp4) {
+  QUANTMAP_NEEDS(vectors_dir() / "nvfp4.json");
+  const json file = vector_file("nvfp4");
+  Checked checked;
+  const std::int64_t rows = file["rows"];
+  const std::int64_t cols = file["cols"];
+  const std::vector<float> x = floats(joined(file["x"]));
+  for (const json& v : file["variants"]) {
+    const std::string name = v["variant"];
+    if (name != "canonical" && name != "4over6_mse_256") continue;  // other tools' arithmetic
+    QuantSpec spec = spec_of("nvfp4");
+    spec.four_over_six = name != "canonical";
+    const Encoded encoded = encode(spec, rows, cols, x.data());
+    if (v.contains("global_scale") && v["global_scale"].is_string()) {
+      expect_same_floats({encoded.tensor_scale}, floats(v["global_scale"]), name, checked);
+    }
+    expect_all_equal(encoded.block_scales, words(joined(v["scales"]), 2), name + " scales", checked);
+    expect_all_equal(encoded.codes, words(joined(v["codes"]), 2), name + " codes", checked);
+    std::vector<float> reference(x.size());
+    std::vector<float> fast(x.size());
+    decode(encoded, reference.data());
+    quantize_dequantize(spec, rows, cols, x.data(), fast.data(), nullptr, nullptr);
+    expect_same_floats(fast, reference, name, checked);
+  }
+}
+
+TEST(Vectors, nf4) {
+  QUANTMAP_NEEDS(vectors_dir() / "nf4.json");
+  const json file = vector_file("nf4");
+  Checked checked;
+  expect_same_floats({kNf4Levels.begin(), kNf4Levels.end()}, floats(file["levels"]), "levels", checked);
+  expect_same_floats({kNf4Midpoints.begin(), kNf4Midpoints.end()}, floats(file["midpoints"]), "midpoints",
+                     checked);
+  const auto& map = nf4_dynamic_map();
+  expect_same_floats({map.begin(), map.end()}, floats(file["dynamic_map"]), "dynamic map", checked);
+
+  const std::vector<float> x = floats(file["x"]);
+  const Encoded encoded = encode(spec_of("nf4"), 1, file["n"], x.data());
+  expect_same_floats(encoded.scales, floats(file["nf4_absmax"]), "absmax", checked);
+  expect_all_equal(encoded.codes, words(file["nf4_codes"], 2), "codes", checked);
+
+  const json& nested = file["double_quant"];
+  const NestedAbsmax got = nest_absmax(floats(nested["absmax"]));
+  const float offset = floats(nested["offset"])[0];
+  ASSERT_TRUE(std::abs(got.offset - offset) <= std::ldexp(offset, -23)) << got.offset << " " << offset;
+  if (got.offset == offset) {  // else it is 1 ulp away, and all that follows with it
+    expect_same_floats(got.nested, floats(nested["nested_absmax"]), "nested absmax", checked);
+    expect_all_equal(got.codes, words(nested["codes"], 2), "nested codes", checked);
+    expect_same_floats(got.decoded, floats(nested["dequant_absmax"]), "decoded absmax", checked);
+  } else {
+    ADD_FAILURE() << "the mean is within its tolerance but not equal; the nested codes were not compared";
+  }
+}
+
+TEST(Vectors, gguf) {
+  QUANTMAP_NEEDS(vectors_dir() / "gguf.json");
+  const json file = vector_file("gguf");
+  Checked checked;
+  for (const json& c : file["cases"]) {
+    std::string name = c["type"];
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char ch) { return std::toupper(ch); });
+    const auto types = ggml_types();
+    const auto type =
+        std::find_if(types.begin(), types.end(), [&](const GgmlType& t) { return t.name == name; });
+    ASSERT_NE(type, types.end()) << name;
+    EXPECT_EQ(type->block, c["block"].get<int>()) << name;
+    EXPECT_EQ(type->bytes, c["bytes_per_block"].get<int>()) << name;
+    if (!type->decoded) continue;
+    const std::vector<std::uint32_t> bytes = words(joined(c["bytes"]), 2);
+    const std::vector<float> want = floats(joined(c["dequant"]));
+    // One byte off, so that nothing is aligned.
+    std::vector<std::byte> shifted(bytes.size() + 1);
+    std::transform(bytes.begin(), bytes.end(), shifted.begin() + 1,
+                   [](std::uint32_t b) { return std::byte(b); });
+    std::vector<float> got(want.size());
+    decode_ggml(*type, shifted.data() + 1, static_cast<std::int64_t>(got.size()), got.data());
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], want[i]) << name << " at " << i;
+    checked.add(static_cast<std::int64_t>(got.size()));
+  }
+}
+
+}  // namespace
+}  // namespace quantmap
