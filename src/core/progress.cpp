@@ -28,7 +28,7 @@ void print(int descriptor, std::string_view text) {
 }
 
 std::string clock_text(double seconds) {
-  const auto total = static_cast<std::int64_t>(std::min(seconds, 359999.0) + 0.5);
+  const auto total = std::int64_t{std::llround(std::min(seconds, 359999.0))};
   const std::int64_t hours = total / 3600, minutes = total / 60 % 60;
   return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, total % 60)
                    : fmt::format("{:02}:{:02}", minutes, total % 60);

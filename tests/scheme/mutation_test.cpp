@@ -69,7 +69,7 @@ TEST(RecipeMutations, AreUsedOrRefusedAsInput) {
   const std::string recipe = std::string("@").append(path.string());
   SplitMix64 random(7);
   int accepted = 0, refused = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 600; ++i) {
     std::ofstream(path, std::ios::binary) << mutated(seed, random, "{}[]\",:\\/*-0123456789");
     try {
       const Scheme scheme = Scheme::parse(recipe);
@@ -81,8 +81,8 @@ TEST(RecipeMutations, AreUsedOrRefusedAsInput) {
       ++refused;
     }
   }
-  EXPECT_GT(accepted, 15);
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(accepted, 5);
+  EXPECT_GT(refused, 200);
 }
 
 }  // namespace

@@ -201,32 +201,41 @@ TEST(QuantSpec, WhatMeansNothingIsRefusedByName) {
                    std::string(row.text));
 }
 
+std::optional<QuantSpec> accepted_spec(std::string_view text, Role role) {
+  try {
+    return parse_quant_spec(text, role);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // Every combination of words, one of each slot or none: whatever is accepted has a spelling that reads back
 // to the same spec and spells itself.
 TEST(QuantSpec, EverySpellingReadsBackToItself) {
   const std::vector<std::vector<std::string>> slots{{"", "tensor", "channel", "token", "g1048576", "b1x7"},
                                                     {"", "asym"},
                                                     {"", "narrow", "full"},
-                                                    {"", "floor", "ceil", "rceil", "even"},
+                                                    {"", "floor", "rceil"},
                                                     {"", "sf32", "sf16", "sbf16"},
                                                     {"", "dynamic"},
                                                     {"", "noglobal"},
                                                     {"", "4over6"},
                                                     {"", "nested"}};
-  std::size_t accepted = 0, refused = 0;
+  std::size_t tried = 0, accepted = 0;
   for (const Role role : kRoles)
     for (const Format& format : formats()) {
       std::vector<std::size_t> at(slots.size(), 0);
       for (bool more = true; more;) {
         std::string text(format.id);
+        int words = 0;
         for (std::size_t i = 0; i < slots.size(); ++i)
-          if (at[i] != 0) (text += ':') += slots[i][at[i]];
+          if (at[i] != 0) {
+            (text += ':') += slots[i][at[i]];
+            ++words;
+          }
+        ++tried;
         std::optional<QuantSpec> spec;
-        try {
-          spec = parse_quant_spec(text, role);
-        } catch (const Error&) {
-          ++refused;
-        }
+        if (words <= 5) spec = accepted_spec(text, role);  // no format takes more
         if (spec) {
           ++accepted;
           const std::string full = spelling(*spec, role);
@@ -240,8 +249,8 @@ TEST(QuantSpec, EverySpellingReadsBackToItself) {
         }
       }
     }
-  // 6 * 2 * 3 * 5 * 4 * 2^4 combinations of the words for each format and role.
-  EXPECT_EQ(accepted + refused, 3 * formats().size() * 6 * 2 * 3 * 5 * 4 * 16);
+  // 6 * 2 * 3 * 3 * 4 * 2^4 combinations of the words for each format and role.
+  EXPECT_EQ(tried, 3 * formats().size() * 6 * 2 * 3 * 3 * 4 * 16);
   EXPECT_GT(accepted, 500U);
 }
 
