@@ -1,5 +1,5 @@
-// A file mapped read-only into memory. Move-only; unmapped when destroyed. A file that shrinks while mapped is
-// the one fault that cannot be turned into an error line.
+// A file mapped read-only into memory. Move-only; unmapped when destroyed. A file that shrinks while mapped
+// is the one fault that cannot be turned into an error line.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The portable sample of formats.md, section 13: SplitMix64 (Steele, Lea, Flood 2014) and Box-Muller in double,
-// rounded to float. Bit-identical to the numpy version that made the vectors.
+// The portable sample of formats.md, section 13: SplitMix64 (Steele, Lea, Flood 2014) and Box-Muller in
+// double, rounded to float. Bit-identical to the numpy version that made the vectors.
 #pragma once
 
 #include <cstdint>

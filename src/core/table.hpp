@@ -1,5 +1,5 @@
-// A result as rows of values: what queries return and what the writers in reports/ print as table, CSV, JSON or
-// Markdown. Plain data; nothing here formats.
+// A result as rows of values: what queries return and what the writers in reports/ print as table, CSV, JSON
+// or Markdown. Plain data; nothing here formats.
 #pragma once
 
 #include <cstdint>
