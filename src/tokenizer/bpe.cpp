@@ -6,12 +6,12 @@
 
 #include "core/error.hpp"
 #include "tokenizer/unicode.hpp"
+#include "tokenizer/word_cache.hpp"
 
 namespace quantmap {
 namespace {
 
 constexpr std::int32_t kNone = -1;
-constexpr std::size_t kLongestCached = 64, kMostCached = 1 << 20;
 
 std::uint64_t key(std::int32_t left, std::int32_t right) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
@@ -53,6 +53,8 @@ Bpe::Bpe(Vocabulary vocabulary, const std::vector<std::pair<std::string, std::st
     else
       merges_.emplace(pair, merge);
   }
+  // A whole piece that is a token is not the same as its words that are.
+  words_stay_apart_ = !options_.ignore_merges && quantmap::words_stay_apart(vocabulary_);
   if (options_.byte_fallback)
     for (int byte = 0; byte < 256; ++byte) {
       const auto found = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
@@ -135,17 +137,6 @@ void Bpe::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
   merge_all(symbols);
   for (const Symbol& symbol : symbols)
     if (symbol.id != kNone) ids.push_back(symbol.id);
-}
-
-void PieceCache::encode(const std::string& piece, std::vector<std::int32_t>& ids) {
-  if (piece.size() > kLongestCached) return bpe_.encode(piece, ids);
-  auto found = seen_.find(piece);
-  if (found == seen_.end()) {
-    if (seen_.size() >= kMostCached) seen_.clear();
-    found = seen_.emplace(piece, std::vector<std::int32_t>()).first;
-    bpe_.encode(piece, found->second);
-  }
-  ids.insert(ids.end(), found->second.begin(), found->second.end());
 }
 
 }  // namespace quantmap

@@ -38,6 +38,9 @@ class Bpe {
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   std::size_t merge_count() const { return merges_.size(); }
+  // No token holds a word's end and the next word's start, so words may be encoded one by one
+  // (word_cache.hpp).
+  bool words_stay_apart() const { return words_stay_apart_; }
   // Appends the ids of one piece (well-formed UTF-8).
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
@@ -54,17 +57,7 @@ class Bpe {
   std::unordered_map<std::uint64_t, Merge> merges_;
   std::vector<std::int32_t> bytes_;  // ids of <0x00> … <0xFF>, -1 where absent; empty without byte fallback
   BpeOptions options_;
-};
-
-// Ids of pieces seen before in this text. Words repeat: a text of a megabyte has some ten thousand.
-class PieceCache {
- public:
-  explicit PieceCache(const Bpe& bpe) : bpe_(bpe) {}
-  void encode(const std::string& piece, std::vector<std::int32_t>& ids);
-
- private:
-  const Bpe& bpe_;
-  std::unordered_map<std::string, std::vector<std::int32_t>> seen_;
+  bool words_stay_apart_ = false;
 };
 
 }  // namespace quantmap

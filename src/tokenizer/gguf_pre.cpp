@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
+#include "tokenizer/pattern.hpp"
+
 namespace quantmap {
 namespace {
 
 #define QUANTMAP_CONTRACTIONS "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 #define QUANTMAP_REST R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"
 
-constexpr std::string_view kGpt2 =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kLlama3 =
     QUANTMAP_CONTRACTIONS R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})" QUANTMAP_REST;
 constexpr std::string_view kQwen2 = QUANTMAP_CONTRACTIONS R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})" QUANTMAP_REST;
@@ -26,13 +26,16 @@ constexpr std::string_view kTekken = R"([^\r\n\p{L}\p{N}]?(?:(?![a-z])\p{L})*(?:
 
 const std::vector<GgufPre>& table() {
   static const std::vector<GgufPre> rows = {
-      {{"", "default"}, {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}, false, false},
+      {{"", "default"},
+       {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"},
+       false,
+       false},
       {{"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "exaone4", "modern-bert"},
-       {kGpt2},
+       {kGpt2Pattern},
        false,
        false},
       {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"},
-       {R"(\p{N})", kGpt2},
+       {R"(\p{N})", kGpt2Pattern},
        false,
        false},
       {{"llama3", "llama-v3", "llama-bpe", "falcon3", "pixtral", "lfm2"}, {kLlama3}, true, true},

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "tokenizer/unicode.hpp"
+#include "tokenizer/word_cache.hpp"
 
 namespace quantmap {
 namespace {
@@ -45,6 +46,7 @@ SpmMerger::SpmMerger(const GgufVocabulary& vocabulary) : scores_(vocabulary.scor
     vocabulary_.emplace(text, id);
     longest_ = std::max(longest_, text.size());
   }
+  words_stay_apart_ = quantmap::words_stay_apart(vocabulary_);
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
     const auto found = names.find(fmt::format("<0x{:02X}>", byte));
     if (found == names.end() && !vocabulary.unknown)

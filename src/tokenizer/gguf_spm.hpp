@@ -16,6 +16,7 @@ class SpmMerger {
  public:
   // Throws Error (input) if a byte has neither a token nor an unknown token to stand for it.
   explicit SpmMerger(const GgufVocabulary& vocabulary);
+  bool words_stay_apart() const { return words_stay_apart_; }  // word_cache.hpp
   // Appends the ids of `text` (well-formed UTF-8, spaces already written as U+2581).
   void encode(std::string_view text, std::vector<std::int32_t>& ids) const;
 
@@ -26,6 +27,7 @@ class SpmMerger {
   std::vector<float> scores_;
   std::array<std::int32_t, 256> bytes_{};
   std::size_t longest_ = 0;
+  bool words_stay_apart_ = false;
 };
 
 }  // namespace quantmap

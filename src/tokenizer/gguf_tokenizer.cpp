@@ -10,6 +10,7 @@
 #include "tokenizer/loaders.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
 #include "tokenizer/unicode.hpp"
+#include "tokenizer/word_cache.hpp"
 
 namespace quantmap {
 namespace {
@@ -89,7 +90,8 @@ class GgufBpeTokenizer : public GgufTokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const override {
     require_utf8(text);
     std::vector<std::int32_t> ids;
-    PieceCache cache(bpe_);
+    WordCache cache(
+        [this](std::string_view piece, std::vector<std::int32_t>& out) { bpe_.encode(piece, out); }, false);
     for (const auto& part : user_defined_.cut(text)) {
       if (part.id >= 0)
         ids.push_back(part.id);
@@ -135,9 +137,12 @@ class GgufSpmTokenizer : public GgufTokenizer {
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> ids;
+    WordCache cache(
+        [this](std::string_view word, std::vector<std::int32_t>& out) { merger_.encode(word, out); },
+        merger_.words_stay_apart());
     walk(
         text, [&](std::int32_t id) { ids.push_back(id); },
-        [&](const std::string& piece) { merger_.encode(piece, ids); });
+        [&](const std::string& piece) { cache.encode(piece, ids); });
     return ids;
   }
 

@@ -17,6 +17,7 @@
 #include "tokenizer/normalizer.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
 #include "tokenizer/unicode.hpp"
+#include "tokenizer/word_cache.hpp"
 
 namespace quantmap {
 namespace {
@@ -105,7 +106,9 @@ class HfTokenizer : public Tokenizer {
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> ids;
-    PieceCache cache(bpe_);
+    WordCache cache(
+        [this](std::string_view piece, std::vector<std::int32_t>& out) { bpe_.encode(piece, out); },
+        bpe_.words_stay_apart());
     walk(
         text, [&](std::int32_t id) { ids.push_back(id); },
         [&](const std::string& piece) { cache.encode(piece, ids); });

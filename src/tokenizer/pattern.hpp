@@ -11,6 +11,10 @@
 
 namespace quantmap {
 
+// GPT-2's (encoder.py of openai/gpt-2): what HF tokenizers' ByteLevel and llama.cpp's `gpt-2` cut at.
+inline constexpr std::string_view kGpt2Pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
 struct TextRange {
   std::size_t begin = 0, end = 0;
   bool match = false;

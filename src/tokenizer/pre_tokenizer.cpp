@@ -15,10 +15,6 @@ using Pieces = std::vector<TextPiece>;
 using Step = std::function<Pieces(Pieces)>;
 using Finder = std::function<std::vector<TextRange>(std::string_view)>;
 
-// GPT-2's pattern (encoder.py of openai/gpt-2).
-constexpr std::string_view kGpt2 =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
 // Whitespace's: \w+|[^\w\s]+ with the \w of Rust's regex (UTS 18), which is_word() is too. What it matches is
 // kept.
 #define QUANTMAP_WORD R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D})"
@@ -102,7 +98,7 @@ Step parse_byte_level(const JsonPlace& json) {
       return pieces;
     });
   if (json.boolean_or("use_regex", true))
-    steps.push_back(split_step(TextPattern::regex(kGpt2, json.file()), SplitBehavior::isolated));
+    steps.push_back(split_step(TextPattern::regex(kGpt2Pattern, json.file()), SplitBehavior::isolated));
   steps.push_back(spell_bytes);
   return chain(std::move(steps));
 }
