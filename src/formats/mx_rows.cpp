@@ -25,7 +25,7 @@ QUANTMAP_INLINE void round_block(const float* x, MxScaleRule rule, const MxEleme
   const float scale = float_from_e8m0(code);
   constexpr auto kCap = std::bit_cast<std::uint32_t>(2 * Float::kMax);
   std::int32_t beyond_range = 0;
-#pragma GCC ivdep
+  QUANTMAP_ELEMENTWISE
   for (std::int64_t i = 0; i < kBlock; ++i) {
     const auto bits = std::bit_cast<std::uint32_t>(x[i] * inverse);
     const std::uint32_t magnitude = bits & 0x7FFFFFFFU;

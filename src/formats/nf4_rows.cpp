@@ -41,7 +41,7 @@ QUANTMAP_SIMD void round_nf4(const float* x, std::int64_t n, const float* decode
     const float own = std::bit_cast<float>(finite ? amax : 0x7FC00000U);
     const float inverse = 1.0F / own;
     const float factor = !finite || !decoded_absmax ? own : decoded_absmax[begin / kBlock];
-#pragma GCC ivdep
+    QUANTMAP_ELEMENTWISE
     for (std::int64_t i = begin; i < begin + count; ++i)
       out[i] = nf4_round(nf4_normalized(x[i], inverse)) * factor;
   }

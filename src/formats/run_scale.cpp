@@ -64,7 +64,7 @@ RunScale integer_scale(const QuantSpec& spec, const Extent& extent) {
     return run;
   }
   const bool narrow = spec.range == IntegerRange::narrow;
-  run.highest = static_cast<float>(levels / 2 - 1);
+  run.highest = static_cast<float>((levels >> 1) - 1);
   run.lowest = narrow ? -run.highest : -run.highest - 1;
   if (spec.source == ScaleSource::unit) return run;
   if (extent.nonfinite) {

@@ -55,12 +55,12 @@ QUANTMAP_INLINE std::int64_t each_run(const float* x, std::int64_t n, std::int64
     const float post = how.decode ? scale : 1.0F;
     std::int32_t clamped = 0;
     if (how.multiply) {
-#pragma GCC ivdep
+      QUANTMAP_ELEMENTWISE
       for (std::int64_t i = begin; i < end; ++i) {
         out[i] = code_of(x[i] * inverse, lowest, highest, clamped) * post;
       }
     } else {
-#pragma GCC ivdep
+      QUANTMAP_ELEMENTWISE
       for (std::int64_t i = begin; i < end; ++i) {
         out[i] = code_of(x[i] / scale, lowest, highest, clamped) * post;
       }
@@ -73,7 +73,7 @@ QUANTMAP_INLINE std::int64_t each_run(const float* x, std::int64_t n, std::int64
 template <class Float>
 QUANTMAP_INLINE std::int64_t each_column(const float* x, std::int64_t n, const float* scale, float* out) {
   std::int32_t clamped = 0;
-#pragma GCC ivdep
+  QUANTMAP_ELEMENTWISE
   for (std::int64_t i = 0; i < n; ++i) {
     out[i] = minifloat_code<Float>(x[i] / scale[i], clamped) * scale[i];
   }
@@ -110,7 +110,7 @@ QUANTMAP_SIMD std::int64_t round_e5m2_runs(const float* x, std::int64_t n, std::
 QUANTMAP_SIMD std::int64_t round_integer_columns(const float* x, std::int64_t n, const float* scale,
                                                  const float* lowest, const float* highest, float* out) {
   std::int32_t clamped = 0;
-#pragma GCC ivdep
+  QUANTMAP_ELEMENTWISE
   for (std::int64_t i = 0; i < n; ++i) {
     out[i] = integer_code(x[i] / scale[i], lowest[i], highest[i], clamped) * scale[i];
   }
@@ -127,7 +127,7 @@ QUANTMAP_SIMD std::int64_t round_e5m2_columns(const float* x, std::int64_t n, co
 
 QUANTMAP_SIMD std::int64_t round_bf16(const float* x, std::int64_t n, float* out) {
   std::int32_t overflows = 0;
-#pragma GCC ivdep
+  QUANTMAP_ELEMENTWISE
   for (std::int64_t i = 0; i < n; ++i) {
     const float value = x[i];
     const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
@@ -139,7 +139,7 @@ QUANTMAP_SIMD std::int64_t round_bf16(const float* x, std::int64_t n, float* out
 
 QUANTMAP_SIMD std::int64_t round_fp16(const float* x, std::int64_t n, float* out) {
   std::int32_t overflows = 0;
-#pragma GCC ivdep
+  QUANTMAP_ELEMENTWISE
   for (std::int64_t i = 0; i < n; ++i) {
     const float value = x[i];
     const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
