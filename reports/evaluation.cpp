@@ -103,11 +103,11 @@ Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord>
     return rank(a) < rank(b);
   });
   Table table;
-  table.title = fmt::format("{} on {}: {} windows of {} tokens, {} scored a scheme, compute {}", run.model,
-                            run.text, run.windows, run.ctx,
-                            evaluations.empty() ? 0 : evaluations[0].tokens_scored, run.compute);
-  table.columns = {{"scheme"}, {"KL (nats)"}, {"top-1 %"}, {"perplexity"}, {"bits/weight"},
-                   {"weights"}, {"KV/token"}, {"KL p99"}, {"ln PPL ratio"}, {"flips"}};
+  table.title =
+      fmt::format("{} on {}: {} windows of {} tokens, {} scored a scheme, compute {}", run.model, run.text,
+                  run.windows, run.ctx, evaluations.empty() ? 0 : evaluations[0].tokens_scored, run.compute);
+  table.columns = {{"scheme"},  {"KL (nats)"}, {"top-1 %"}, {"perplexity"},   {"bits/weight"},
+                   {"weights"}, {"KV/token"},  {"KL p99"},  {"ln PPL ratio"}, {"flips"}};
   for (const EvaluationRecord* e : sorted) {
     const bool reference = e->scheme.position == 0;
     std::vector<Value> row;
@@ -124,7 +124,8 @@ Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord>
     table.rows.push_back(std::move(row));
   }
   table.notes.emplace_back(
-      "KL of the reference's next-token distribution to the scheme's, mean over tokens; ± is one standard error, "
+      "KL of the reference's next-token distribution to the scheme's, mean over tokens; ± is one standard "
+      "error, "
       "clustered by window. Flips: top-1 changes where the reference led by more than 0.1.");
   const std::vector<std::string> shared = shared_notes(evaluations);
   for (const std::string& note : shared) table.notes.push_back(note);
@@ -199,10 +200,13 @@ std::string evaluation_json(const RunRecord& run, std::span<const EvaluationReco
 std::string write_evaluation(const RunRecord& run, std::span<const EvaluationRecord> evaluations,
                              OutputFormat format, int width) {
   switch (format) {
-    case OutputFormat::json: return evaluation_json(run, evaluations);
-    case OutputFormat::csv: return write(evaluation_rows(evaluations), format, width);
+    case OutputFormat::json:
+      return evaluation_json(run, evaluations);
+    case OutputFormat::csv:
+      return write(evaluation_rows(evaluations), format, width);
     case OutputFormat::table:
-    case OutputFormat::md: break;
+    case OutputFormat::md:
+      break;
   }
   return write(evaluation_summary(run, evaluations), format, width);
 }

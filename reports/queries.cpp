@@ -20,6 +20,7 @@ NamedQuery from_file(std::string_view name, std::string_view text) {
 std::span<const NamedQuery> named_queries() {
   static const std::vector<NamedQuery> queries = [] {
     std::vector<NamedQuery> all;
+    all.reserve(embedded::queries.size());
     for (const auto& [name, text] : embedded::queries) all.push_back(from_file(name, text));
     return all;
   }();

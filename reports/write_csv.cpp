@@ -8,7 +8,7 @@ namespace quantmap {
 namespace {
 
 std::string field(const std::string& text) {
-  const std::string safe = printable(text, /*keep_lines=*/true);
+  std::string safe = printable(text, /*keep_lines=*/true);
   if (!safe.empty() && safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
   std::string out = "\"";
   for (const char c : safe) {

@@ -1,6 +1,7 @@
 // One record type per table of the results database (schema.sql). Each field of a view has its field here.
 // Undefined or non-finite numbers are empty optionals with the reason in `status`: SQLite would store NaN as
-// NULL silently (product.md, Files).
+// NULL silently (product.md, Files). One that is handed in all the same is stored as NULL, and added to
+// `status`. Doubles read back to the bit, but for -0.0, which SQLite reads back as 0.0.
 #pragma once
 
 #include <cstdint>

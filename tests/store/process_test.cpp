@@ -1,5 +1,4 @@
 // Other processes: killed while writing, writing while we read, holding the lock.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,7 +18,6 @@ namespace quantmap {
 namespace {
 
 using namespace testing;
-using ::testing::HasSubstr;
 
 // Runs work() in a child of this process; its exit status is what work() returns, 99 where it throws.
 pid_t in_child(const std::function<int()>& work) {
@@ -131,8 +129,9 @@ TEST(Concurrent, AReaderSeesWholePassesWhileAnotherProcessWrites) {
 
 TEST(Concurrent, ManyProcessesMakeAndFillOneDatabase) {
   const auto file = fresh_dir("store_many") / "r.db";
-  std::vector<pid_t> children;
   constexpr int kProcesses = 6;
+  std::vector<pid_t> children;
+  children.reserve(kProcesses);
   for (int i = 0; i < kProcesses; ++i)
     children.push_back(in_child([&] {
       Database db = Database::open(file);

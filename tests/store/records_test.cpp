@@ -126,6 +126,7 @@ TEST_F(Records, PassesAndStatesReadBackByteForByte) {
 TEST_F(Records, OutliersReadBackInTheOrderGiven) {
   const std::int64_t id = start();
   std::vector<OutlierRecord> outliers;
+  outliers.reserve(6);
   for (int i = 0; i < 6; ++i) outliers.push_back(filled<OutlierRecord>(6 - i));
   outliers[3].layer = outliers[2].layer;  // one site in two windows
   outliers[3].site = outliers[2].site;
@@ -176,6 +177,17 @@ TEST_F(Records, ANumberThatIsNotFiniteIsEmptyAndTheStatusSaysWhich) {
   EXPECT_EQ(rows[1].status, "nll overflows; nll is not finite (-inf)");
   EXPECT_EQ(db_.layer_errors(id)[0].status, "rel_error is not finite (nan)");
   EXPECT_EQ(db_.outliers(id)[0].status, "ratio is not finite (inf)");
+}
+
+TEST_F(Records, MinusZeroIsTheOneDoubleThatLosesItsSign) {
+  const std::int64_t id = start(1);
+  auto row = filled<EvaluationRecord>(0);
+  row.scheme.position = 0;
+  row.nll = -0.0;
+  row.ln_ppl_ratio = -std::numeric_limits<double>::denorm_min();
+  db_.finish_run(id, "", std::vector{row}, {});
+  EXPECT_FALSE(std::signbit(*db_.evaluations(id)[0].nll));
+  EXPECT_TRUE(std::signbit(*db_.evaluations(id)[0].ln_ppl_ratio));
 }
 
 TEST_F(Records, NothingOfARefusedWriteIsKept) {
