@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxNameBytes = 64;
 constexpr std::uint32_t kMaxDimensions = 4;
-// The least that a pair and a tensor info take: bounds the counts before anything is allocated for them.
+// The least that a pair and a tensor info take: what a file of this size cannot hold is refused at once.
+// (Nothing is allocated by a count alone, though: a file may be large.)
 constexpr std::uint64_t kLeastPair = 8 + 4 + 1;
 constexpr std::uint64_t kLeastTensor = 8 + 4 + 4 + 8;
 
@@ -118,7 +119,6 @@ void GgufFile::State::read() {
   const std::uint64_t pair_count = read_count(cursor, "key count", kLeastPair, name);
   metadata.read(cursor, pair_count, name);
   std::vector<Info> infos;
-  infos.reserve(tensor_count);
   for (std::uint64_t i = 0; i < tensor_count; ++i) {
     cursor.set_place(fmt::format("tensor {} of {}", i + 1, tensor_count));
     infos.push_back(read_info(cursor, name));

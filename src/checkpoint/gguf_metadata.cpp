@@ -141,8 +141,6 @@ std::string describe(const GgufValue& value) {
 
 void GgufMetadata::read(GgufCursor& cursor, std::uint64_t count, const std::string& file) {
   file_ = file;
-  keys_.reserve(count);
-  values_.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     cursor.set_place(fmt::format("key {} of {}", i + 1, count));
     const std::string_view key = cursor.string("name");

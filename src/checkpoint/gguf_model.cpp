@@ -147,7 +147,7 @@ void read_rope(const ArchitectureFields& fields, const GgufFile& file, ModelConf
     fields.wrong("rope.dimension_count", fmt::format("{}, rotation of whole heads", out.head_dim),
                  std::to_string(turned));
   RopeConfig& rope = out.rope;
-  rope.theta = fields.number("rope.freq_base", 0.0).value_or(10000.0);
+  rope.theta = fields.number("rope.freq_base", 1.0).value_or(10000.0);
   // Without a type llama.cpp scales linearly where there is a factor; 0 and the older key count as in
   // llama.cpp.
   const std::string type(file.string(fields.key("rope.scaling.type")).value_or("linear"));

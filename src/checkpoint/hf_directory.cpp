@@ -37,7 +37,8 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   for (const auto& [tensor, shard] : map->items()) {
     // A plain name: the index must not lead out of the folder.
     const bool plain = shard.is_string() && shard.get<std::string>().ends_with(".safetensors") &&
-                       shard.get<std::string>().find_first_of("/\\") == std::string::npos;
+                       shard.get<std::string>().find_first_of("/\\") == std::string::npos &&
+                       is_plain_text(shard.get<std::string>());
     if (!plain)
       fail_input(kBadIndex, file.name(), "tensor " + quantmap::quoted(tensor),
                  "a .safetensors file of this folder", describe(shard));

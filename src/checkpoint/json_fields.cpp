@@ -69,7 +69,10 @@ void JsonFields::wrong(const std::string& key, std::string_view expected) const 
 }
 
 void JsonFields::wrong(const std::string& key, std::string_view expected, std::string_view found) const {
-  fail_input("bad config", file_, fmt::format("key {}{}", prefix_, key), expected, found);
+  // Some keys are the file's own words.
+  fail_input("bad config", file_,
+             fmt::format("key {}{}", prefix_, is_plain_text(key) ? key : quantmap::quoted(key)), expected,
+             found);
 }
 
 }  // namespace quantmap

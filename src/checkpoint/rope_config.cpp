@@ -89,8 +89,8 @@ RopeConfig parse_rope(const nlohmann::json& config, const std::string& source, s
   refuse_partial(rope);
 
   RopeConfig out;
-  auto theta = rope.number("rope_theta", 0.0);
-  if (!theta) theta = top.number("rope_theta", 0.0);
+  auto theta = rope.number("rope_theta", 1.0);
+  if (!theta) theta = top.number("rope_theta", 1.0);
   if (theta) out.theta = *theta;
 
   const std::string key = rope.has("rope_type") ? "rope_type" : "type";

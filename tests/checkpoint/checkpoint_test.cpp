@@ -297,6 +297,7 @@ TEST(Checkpoint, AnIndexThatCannotBeUsedIsOneLine) {
       {R"({"weight_map":{}})", {"weight_map"}},
       {R"({"weight_map":{"w":7}})", {"\"w\"", "7"}},
       {R"({"weight_map":{"w":"../model.safetensors"}})", {"\"w\"", "of this folder", "../model"}},
+      {R"({"weight_map":{"w":"a\nb.safetensors"}})", {"\"w\"", "of this folder"}},
       {R"({"weight_map":{"w":"pytorch_model.bin"}})", {"\"w\"", "pytorch_model.bin"}},
       {R"({"weight_map":{"w":"a.safetensors","w":"b.safetensors"}})", {"\"w\"", "twice"}},
       {R"({"weight_map":{"w":"none.safetensors"}})", {"missing shard", "none.safetensors"}},

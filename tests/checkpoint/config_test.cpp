@@ -394,7 +394,7 @@ TEST(Config, WhatCannotBeUsedIsNamedWithItsKey) {
       {"mistral", {{"sliding_window", 0}}, {"sliding_window", "0"}},
       {"mistral", {{"sliding_window", "4096"}}, {"sliding_window", "\"4096\""}},
       {"qwen2", {{"use_mrope", true}}, {"use_mrope"}},
-      {"llama", {{"rope_theta", 0}}, {"rope_theta", "above 0"}},
+      {"llama", {{"rope_theta", 0}}, {"rope_theta", "above 1"}},
       {"llama", {{"rope_theta", "1e4"}}, {"rope_theta"}},
       {"llama", {{"rope_scaling", "linear"}}, {"rope_scaling", "an object"}},
       {"llama",
@@ -416,6 +416,7 @@ TEST(Config, WhatCannotBeUsedIsNamedWithItsKey) {
       {"llama",
        {{"rope_parameters", {{"partial_rotary_factor", 0.5}}}},
        {"rope_parameters.partial_rotary_factor", "0.5"}},
+      {"llama", {{"rope_scaling", {{"a\nb", json::object()}}}}, {"\"a\\x0Ab\""}},  // stays one line
       {"qwen3",
        {{"rope_parameters", {{"full_attention", {{"rope_theta", 1e6}}}}}},
        {"rope_parameters.full_attention"}},
