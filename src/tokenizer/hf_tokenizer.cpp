@@ -2,6 +2,7 @@
 // `decoder` have no part in the ids of a whole text; `post_processor` only says whether BOS comes first.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "checkpoint/json.hpp"
@@ -101,8 +102,24 @@ std::vector<AddedToken> parse_added_tokens(const JsonPlace& root, const Vocabula
 
 class HfTokenizer : public Tokenizer {
  public:
-  explicit HfTokenizer(const std::filesystem::path& directory)
-      : HfTokenizer(directory, read_text_file(directory / "tokenizer.json")) {}
+  // `root`: what `text`, the file, holds; `directory`: where its companions are.
+  HfTokenizer(const JsonPlace& root, const std::filesystem::path& directory, const std::string& text)
+      : normalizer_(parse_normalizer(optional(root, "normalizer"))),
+        pre_tokenizer_(parse_pre_tokenizer(optional(root, "pre_tokenizer"))),
+        bpe_(parse_bpe(root.at("model"))),
+        added_(parse_added_tokens(root, bpe_.vocabulary())),
+        in_text_(chosen(added_, false, normalizer_)),
+        in_normalized_(chosen(added_, true, normalizer_)) {
+    for (const auto& [token, id] : bpe_.vocabulary())
+      vocab_size_ = std::max<std::int64_t>(vocab_size_, id + 1);
+    for (const AddedToken& token : added_) vocab_size_ = std::max<std::int64_t>(vocab_size_, token.id + 1);
+    kind_ = pre_tokenizer_.byte_level ? "tokenizer.json (byte-level BPE)" : "tokenizer.json (BPE)";
+    resolve_special_tokens(directory, root);
+    Fingerprint hash;
+    hash.add(text);
+    hash.add(fmt::format("\nbos {} eos {} add_bos {}", bos_.value_or(-1), eos_.value_or(-1), add_bos_));
+    fingerprint_ = hash.hex();
+  }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> ids;
@@ -120,40 +137,13 @@ class HfTokenizer : public Tokenizer {
     walk(
         text, [](std::int32_t) {},
         [&](const std::string& piece) {
-          auto bytes = pre_tokenizer_.byte_level ? byte_level_decode(piece) : std::nullopt;
-          pieces.push_back(bytes ? std::move(*bytes) : piece);
+          const auto bytes = pre_tokenizer_.byte_level ? byte_level_decode(piece) : std::nullopt;
+          pieces.push_back(bytes ? *bytes : piece);
         });
     return pieces;
   }
 
  private:
-  HfTokenizer(const std::filesystem::path& directory, const std::string& text)
-      : HfTokenizer(directory, text, (directory / "tokenizer.json").string()) {}
-  HfTokenizer(const std::filesystem::path& directory, const std::string& text, const std::string& file)
-      : HfTokenizer(directory, text, parse_json(text, "tokenizer", file), file) {}
-  HfTokenizer(const std::filesystem::path& directory, const std::string& text, const nlohmann::json& json,
-              const std::string& file)
-      : HfTokenizer(JsonPlace(json, "", file)) {
-    resolve_special_tokens(directory, JsonPlace(json, "", file));
-    Fingerprint hash;
-    hash.add(text);
-    const auto show = [](std::optional<std::int32_t> id) { return id ? fmt::format("{}", *id) : "none"; };
-    hash.add(fmt::format("\nbos {} eos {} add_bos {}", show(bos_), show(eos_), add_bos_));
-    fingerprint_ = hash.hex();
-  }
-  explicit HfTokenizer(const JsonPlace& root)
-      : normalizer_(parse_normalizer(optional(root, "normalizer"))),
-        pre_tokenizer_(parse_pre_tokenizer(optional(root, "pre_tokenizer"))),
-        bpe_(parse_bpe(root.at("model"))),
-        added_(parse_added_tokens(root, bpe_.vocabulary())),
-        in_text_(chosen(added_, false, normalizer_)),
-        in_normalized_(chosen(added_, true, normalizer_)) {
-    for (const auto& [token, id] : bpe_.vocabulary())
-      vocab_size_ = std::max<std::int64_t>(vocab_size_, id + 1);
-    for (const AddedToken& token : added_) vocab_size_ = std::max<std::int64_t>(vocab_size_, token.id + 1);
-    kind_ = pre_tokenizer_.byte_level ? "tokenizer.json (byte-level BPE)" : "tokenizer.json (BPE)";
-  }
-
   // A part of the file that may be missing, which means the same as null.
   static JsonPlace optional(const JsonPlace& root, const char* key) {
     static const nlohmann::json null;
@@ -164,7 +154,7 @@ class HfTokenizer : public Tokenizer {
   static AddedTokens chosen(std::vector<AddedToken> tokens, bool normalized, const Normalizer& normalizer) {
     std::erase_if(tokens, [&](const AddedToken& token) { return token.normalized != normalized; });
     if (normalized)
-      for (AddedToken& token : tokens) token.content = normalizer(std::move(token.content));
+      for (AddedToken& token : tokens) token.content = normalizer(token.content);
     return AddedTokens(tokens);
   }
 
@@ -185,6 +175,9 @@ class HfTokenizer : public Tokenizer {
     if (first && bos_ && *first != *bos_)
       post_processor.complain(fmt::format("puts token {} before a text, but BOS is {}", *first, *bos_));
     if (first) bos_ = first;
+    if (bos_ && *bos_ >= vocab_size_)
+      fail_input("tokenizer", root.file(), "BOS of the post-processor or the model's config",
+                 fmt::format("an id below {}", vocab_size_), fmt::format("{}", *bos_));
     // As transformers 5 does: tokenizer_config.json has a say only where tokenizer.json has none.
     add_bos_ = first.has_value();
     if (post_processor.value().is_null() && tokens.add_bos) add_bos_ = *tokens.add_bos && bos_;
@@ -223,7 +216,10 @@ class HfTokenizer : public Tokenizer {
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_hf_tokenizer(const std::filesystem::path& directory) {
-  return std::make_unique<HfTokenizer>(directory);
+  const std::string file = (directory / "tokenizer.json").string();
+  const std::string text = read_text_file(file);
+  const nlohmann::json json = parse_json(text, "tokenizer", file);
+  return std::make_unique<HfTokenizer>(JsonPlace(json, "", file), directory, text);
 }
 
 }  // namespace quantmap

@@ -19,7 +19,7 @@ Normalizer unicode_form(const icu::Normalizer2* (*instance)(UErrorCode&)) {
   const icu::Normalizer2* form = instance(status);
   if (U_FAILURE(status))
     fail("tokenizer", "", fmt::format("ICU has no normalization data: {}", u_errorName(status)));
-  return [form](std::string text) {
+  return [form](const std::string& text) {
     UErrorCode error = U_ZERO_ERROR;
     std::string out;
     icu::StringByteSink<std::string> sink(&out, static_cast<std::int32_t>(text.size()));
@@ -77,16 +77,17 @@ Normalizer replace(const TextPattern& pattern, const std::string& content) {
 Normalizer sequence(const JsonPlace& list) {
   std::vector<Normalizer> steps;
   for (std::size_t i = 0; i < list.size(); ++i) steps.push_back(parse_normalizer(list.at(i)));
-  return [steps](std::string text) {
-    for (const Normalizer& step : steps) text = step(std::move(text));
-    return text;
+  return [steps](const std::string& text) {
+    std::string out = text;
+    for (const Normalizer& step : steps) out = step(out);
+    return out;
   };
 }
 
 }  // namespace
 
 Normalizer parse_normalizer(const JsonPlace& json) {
-  if (json.value().is_null()) return [](std::string text) { return text; };
+  if (json.value().is_null()) return [](const std::string& text) { return text; };
   const std::string type = json.string("type");
   if (type == "Sequence") return sequence(json.at("normalizers"));
   if (type == "NFC") return unicode_form(&icu::Normalizer2::getNFCInstance);
@@ -102,7 +103,7 @@ Normalizer parse_normalizer(const JsonPlace& json) {
   if (type == "Replace") return replace(parse_pattern(json.at("pattern")), json.string("content"));
   if (type == "Prepend") {
     const std::string prefix = json.string("prepend");
-    return [prefix](std::string text) { return text.empty() ? text : prefix + text; };
+    return [prefix](const std::string& text) { return text.empty() ? text : prefix + text; };
   }
   json.refuse(fmt::format("normalizer {}", quoted(type)));
 }

@@ -8,7 +8,7 @@
 
 namespace quantmap {
 
-using Normalizer = std::function<std::string(std::string)>;
+using Normalizer = std::function<std::string(const std::string&)>;
 
 // NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Sequence, or null (nothing
 // happens). Throws Error (input) naming another.

@@ -119,6 +119,16 @@ TEST(TokenizerMutation, OfValuesOfTokenizerJsonIsReadOrRefused) {
   });
 }
 
+TEST(TokenizerMutation, OfASentencePieceModelIsReadOrRefused) {
+  Mutator mutate(4);
+  const std::string model = read_text_file(golden("tiny.model"));
+  const auto folder = folder_with({});
+  mutate_many([&](int) {
+    write_file(folder / "tokenizer.model", mutate.bytes(model));
+    return read_or_refused(folder);
+  });
+}
+
 TEST(TokenizerMutation, OfAGgufVocabularyIsReadOrRefused) {
   Mutator mutate(3);
   const auto folder = folder_with({});
