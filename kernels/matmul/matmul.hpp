@@ -27,8 +27,8 @@ class PackedMatrix {
   std::int64_t k() const;
   std::int64_t bytes() const;  // allocated
 
-  // y [m][n] (row stride y_stride) = x [m][k] (contiguous, of this matrix's operand type) times W^T.
-  void multiply(const void* x, std::int64_t m, float* y, std::int64_t y_stride) const;
+  // y [m][n] = x [m][k] times W^T, both contiguous, x of this matrix's operand type.
+  void multiply(const void* x, std::int64_t m, float* y) const;
 
  private:
   struct State;
@@ -37,15 +37,16 @@ class PackedMatrix {
 // Upper bound of PackedMatrix::bytes() for the memory plan.
 std::int64_t packed_bytes_bound(OperandType type, std::int64_t n, std::int64_t k);
 
-// One product with a right-hand side used once: y [m][n] = x [m][k] (contiguous) times w, where w is [n][k]
-// (transposed = true, as keys) or [k][n] (false, as values), both with row stride w_stride; y_stride as above.
+// One product with a right-hand side used once: y [m][n] = x [m][k] times w, where w is [n][k] (transposed = true,
+// as keys) or [k][n] (false, as values) with row stride w_stride; x and y contiguous. (A strided y would send
+// oneDNN 2.6 to its reference implementation.)
 void multiply_once(OperandType type, const void* x, std::int64_t m, std::int64_t k, const void* w,
-                   std::int64_t w_stride, bool transposed, std::int64_t n, float* y, std::int64_t y_stride);
+                   std::int64_t w_stride, bool transposed, std::int64_t n, float* y);
 
 bool has_bf16_products();  // of this processor, through oneDNN
 
 // Naive, double sums, plain operands; the same signature as multiply_once.
 void multiply_ref(OperandType type, const void* x, std::int64_t m, std::int64_t k, const void* w,
-                  std::int64_t w_stride, bool transposed, std::int64_t n, float* y, std::int64_t y_stride);
+                  std::int64_t w_stride, bool transposed, std::int64_t n, float* y);
 
 }  // namespace quantmap

@@ -48,7 +48,7 @@ std::unique_ptr<Product> make_product(const memory::desc& x, const memory::desc&
 }
 
 // Products by shape. `layout` tells packed right-hand sides of one layout apart from plain ones.
-using Key = std::tuple<OperandType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int>;
+using Key = std::tuple<OperandType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int>;
 enum Layout { packed = 0, plain_transposed = 1, plain = 2 };
 
 class ProductCache {
@@ -170,7 +170,7 @@ std::int64_t packed_bytes_bound(OperandType type, std::int64_t n, std::int64_t k
   return (n + 63) / 64 * 64 * ((k + 15) / 16 * 16) * operand_bytes(held) + 4096;
 }
 
-void PackedMatrix::multiply(const void* x, std::int64_t m, float* y, std::int64_t y_stride) const {
+void PackedMatrix::multiply(const void* x, std::int64_t m, float* y) const {
   const State& s = *state_;
   std::vector<float> wide;
   if (s.held != s.type) {
@@ -178,9 +178,9 @@ void PackedMatrix::multiply(const void* x, std::int64_t m, float* y, std::int64_
     x = wide.data();
   }
   const Product& product =
-      cache().get(Key{s.held, m, s.k, s.n, 0, y_stride, Layout::packed}, [&] {
+      cache().get(Key{s.held, m, s.k, s.n, 0, Layout::packed}, [&] {
         return make_product(memory::desc({m, s.k}, data_type(s.held), Tag::ab), s.layout,
-                            memory::desc({m, s.n}, memory::data_type::f32, memory::dims{y_stride, 1}));
+                            memory::desc({m, s.n}, memory::data_type::f32, Tag::ab));
       });
   if (product.description.weights_desc() != s.layout)
     fail("matrix product", "", "two packed layouts for one shape");
@@ -188,7 +188,7 @@ void PackedMatrix::multiply(const void* x, std::int64_t m, float* y, std::int64_
 }
 
 void multiply_once(OperandType type, const void* x, std::int64_t m, std::int64_t k, const void* w,
-                   std::int64_t w_stride, bool transposed, std::int64_t n, float* y, std::int64_t y_stride) {
+                   std::int64_t w_stride, bool transposed, std::int64_t n, float* y) {
   std::vector<float> wide_x, wide_w;
   if (type == OperandType::bf16 && !has_bf16_products()) {
     wide_x = widened(x, m * k);
@@ -198,11 +198,11 @@ void multiply_once(OperandType type, const void* x, std::int64_t m, std::int64_t
     type = OperandType::f32;
   }
   const Layout layout = transposed ? plain_transposed : plain;
-  const Product& product = cache().get(Key{type, m, k, n, w_stride, y_stride, layout}, [&] {
+  const Product& product = cache().get(Key{type, m, k, n, w_stride, layout}, [&] {
     const memory::dims strides = transposed ? memory::dims{1, w_stride} : memory::dims{w_stride, 1};
     return make_product(memory::desc({m, k}, data_type(type), Tag::ab),
                         memory::desc({k, n}, data_type(type), strides),
-                        memory::desc({m, n}, memory::data_type::f32, memory::dims{y_stride, 1}));
+                        memory::desc({m, n}, memory::data_type::f32, Tag::ab));
   });
   execute(product, x, w, y);
 }

@@ -4,7 +4,7 @@
 namespace quantmap {
 
 void multiply_ref(OperandType type, const void* x, std::int64_t m, std::int64_t k, const void* w,
-                  std::int64_t w_stride, bool transposed, std::int64_t n, float* y, std::int64_t y_stride) {
+                  std::int64_t w_stride, bool transposed, std::int64_t n, float* y) {
   const auto value = [&](const void* data, std::int64_t i) {
     return type == OperandType::f32 ? static_cast<const float*>(data)[i]
                                     : float_from_bf16(static_cast<const std::uint16_t*>(data)[i]);
@@ -15,7 +15,7 @@ void multiply_ref(OperandType type, const void* x, std::int64_t m, std::int64_t 
       for (std::int64_t i = 0; i < k; ++i)
         sum += double{value(x, r * k + i)} *
                double{value(w, transposed ? c * w_stride + i : i * w_stride + c)};
-      y[r * y_stride + c] = static_cast<float>(sum);
+      y[r * n + c] = static_cast<float>(sum);
     }
 }
 

@@ -237,8 +237,13 @@ void LinearWeights::multiply(std::int64_t index, const ActivationTile& tile, flo
   const Chunk& chunk = chunk_[static_cast<std::size_t>(index)];
   const std::int64_t cols = chunk_width(index);
   OuterScaling scaling;
+  const float* product = y;
+  std::int64_t product_stride = y_stride;
   if (form_.k_block == 0) {
-    chunk.blocks[0].multiply(tile.operand, tile.rows, y, y_stride);
+    float* to = y_stride == cols ? y : partial;  // products are contiguous
+    chunk.blocks[0].multiply(tile.operand, tile.rows, to);
+    product = to;
+    product_stride = cols;
     if (tile.scale) {
       scaling.row = tile.scale;
       scaling.row_count = tile.outer == OuterScale::tensor ? 1 : tile.rows;
@@ -253,7 +258,7 @@ void LinearWeights::multiply(std::int64_t index, const ActivationTile& tile, flo
     const auto* x = static_cast<const std::uint16_t*>(tile.operand);
     for (std::int64_t b = 0; b < blocks; ++b) {
       const PackedMatrix& block = chunk.blocks[static_cast<std::size_t>(b)];
-      block.multiply(x, tile.rows, partial, cols);
+      block.multiply(x, tile.rows, partial);
       x += tile.rows * block.k();
       BlockScaling s;
       if (tile.scale) {
@@ -275,10 +280,10 @@ void LinearWeights::multiply(std::int64_t index, const ActivationTile& tile, flo
   const float* bias = bias_.empty() ? nullptr : bias_.data() + index * kChunkRows;
   if (!tile.lift && chunk.lift.empty()) {
     scaling.bias = bias;
-    apply_outer_scaling(y, tile.rows, cols, y_stride, scaling);
+    apply_outer_scaling(product, product_stride, tile.rows, cols, y, y_stride, scaling);
     return;
   }
-  apply_outer_scaling(y, tile.rows, cols, y_stride, scaling);
+  apply_outer_scaling(product, product_stride, tile.rows, cols, y, y_stride, scaling);
   OuterScaling lift;
   lift.row = tile.lift;
   lift.row_count = tile.rows;
@@ -287,7 +292,7 @@ void LinearWeights::multiply(std::int64_t index, const ActivationTile& tile, flo
     lift.col_count = cols;
   }
   lift.bias = bias;
-  apply_outer_scaling(y, tile.rows, cols, y_stride, lift);
+  apply_outer_scaling(y, y_stride, tile.rows, cols, y, y_stride, lift);
 }
 
 std::int64_t linear_weights_bytes_bound(std::int64_t out, std::int64_t in, const LinearForm& form, int threads) {

@@ -57,7 +57,7 @@ class LinearWeights {
   const QuantCounts& counts() const { return counts_; }
 
   // y [rows][y_stride] = (tile times the chunk's weights, transposed), outer scales and bias applied.
-  // partial: scratch of rows * kChunkRows floats, used with k blocks.
+  // partial: scratch of rows * kChunkRows floats, for products before they are scaled.
   void multiply(std::int64_t chunk, const ActivationTile& tile, float* y, std::int64_t y_stride,
                 float* partial) const;
 

@@ -9,12 +9,12 @@
 namespace quantmap {
 namespace {
 
-QUANTMAP_SIMD void scale_row(float* y, std::int64_t cols, float row, const float* col) {
-  for (std::int64_t c = 0; c < cols; ++c) y[c] = y[c] * row * col[c];
+QUANTMAP_SIMD void scale_row(const float* x, std::int64_t cols, float row, const float* col, float* y) {
+  for (std::int64_t c = 0; c < cols; ++c) y[c] = x[c] * row * col[c];
 }
 
-QUANTMAP_SIMD void scale_row_by_one(float* y, std::int64_t cols, float row, float col) {
-  for (std::int64_t c = 0; c < cols; ++c) y[c] = y[c] * row * col;
+QUANTMAP_SIMD void scale_row_by_one(const float* x, std::int64_t cols, float row, float col, float* y) {
+  for (std::int64_t c = 0; c < cols; ++c) y[c] = x[c] * row * col;
 }
 
 QUANTMAP_SIMD void add_row(float* y, std::int64_t cols, const float* bias) {
@@ -27,15 +27,18 @@ QUANTMAP_SIMD void add_scaled_row(float* y, std::int64_t cols, const float* part
 
 }  // namespace
 
-void apply_outer_scaling(float* y, std::int64_t rows, std::int64_t cols, std::int64_t stride,
-                         const OuterScaling& s) {
+void apply_outer_scaling(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t cols, float* y,
+                         std::int64_t y_stride, const OuterScaling& s) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    float* to = y + r * stride;
+    const float* from = x + r * x_stride;
+    float* to = y + r * y_stride;
     const float row = s.row ? s.row[s.row_count == 1 ? 0 : r] : 1.0f;
     if (s.col && s.col_count != 1)
-      scale_row(to, cols, row, s.col);
+      scale_row(from, cols, row, s.col, to);
     else if (s.row || s.col)
-      scale_row_by_one(to, cols, row, s.col ? s.col[0] : 1.0f);
+      scale_row_by_one(from, cols, row, s.col ? s.col[0] : 1.0f, to);
+    else if (from != to)
+      std::copy(from, from + cols, to);
     if (s.bias) add_row(to, cols, s.bias);
   }
 }

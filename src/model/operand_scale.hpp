@@ -6,8 +6,9 @@
 
 namespace quantmap {
 
-// y [rows][stride], the first cols of each row: y[r][c] = fl(fl(y * row(r)) * col(c)) + bias[c].
-// row and col: one value each if their count is 1, else one a row or column; null: 1. bias: null or [cols].
+// y[r][c] = fl(fl(x[r][c] * row(r)) * col(c)) + bias[c]; x and y: [rows][cols] with their own row strides, may be
+// the same. row and col: one value each if their count is 1, else one a row or column; null: 1. bias: null or
+// [cols].
 struct OuterScaling {
   const float* row = nullptr;
   std::int64_t row_count = 0;
@@ -15,8 +16,8 @@ struct OuterScaling {
   std::int64_t col_count = 0;
   const float* bias = nullptr;
 };
-void apply_outer_scaling(float* y, std::int64_t rows, std::int64_t cols, std::int64_t stride,
-                         const OuterScaling& scaling);
+void apply_outer_scaling(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t cols, float* y,
+                         std::int64_t y_stride, const OuterScaling& scaling);
 
 // y += partial * (row scale * column scale), for one k block. partial: [rows][cols] contiguous; row: value for
 // row r at row[r * row_stride] or null; col: value for column c at col[(c / col_tile) * col_stride] or null.

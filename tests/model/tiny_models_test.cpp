@@ -1,0 +1,152 @@
+// The forward pass against an independent implementation (transformers, FP32), family by family and RoPE kind by
+// RoPE kind: logits, hidden states, and keys and values as cached.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "core/mapped_file.hpp"
+#include "core/parallel.hpp"
+#include "model/forward.hpp"
+#include "support/paths.hpp"
+
+namespace quantmap {
+namespace {
+
+using testing::shared_dir;
+
+struct Golden {
+  std::vector<std::int64_t> shape;
+  std::vector<float> values;
+};
+
+// expected.safetensors: F32 and I32 tensors, read here by hand so that the test does not lean on the reader it
+// also exercises.
+std::map<std::string, Golden> read_golden(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), 8);
+  const auto json = nlohmann::json::parse(file.text().substr(8, header));
+  std::map<std::string, Golden> tensors;
+  for (const auto& [name, entry] : json.items()) {
+    if (name == "__metadata__") continue;
+    Golden golden;
+    golden.shape = entry["shape"].get<std::vector<std::int64_t>>();
+    const auto begin = entry["data_offsets"][0].get<std::size_t>(), end = entry["data_offsets"][1].get<std::size_t>();
+    const std::byte* data = bytes.data() + 8 + header + begin;
+    if (entry["dtype"] == "F32") {
+      golden.values.resize((end - begin) / 4);
+      std::memcpy(golden.values.data(), data, end - begin);
+    } else if (entry["dtype"] == "I32") {
+      for (std::size_t at = 0; at < end - begin; at += 4) {
+        std::int32_t value = 0;
+        std::memcpy(&value, data + at, 4);
+        golden.values.push_back(static_cast<float>(value));
+      }
+    } else {
+      ADD_FAILURE() << name << " has dtype " << entry["dtype"];
+    }
+    tensors[name] = std::move(golden);
+  }
+  return tensors;
+}
+
+// max |a - b| <= 2e-4 max |b| (issue 3).
+void expect_close(const std::vector<float>& got, const std::vector<float>& want, const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double gap = std::abs(double{got[i]} - double{want[i]});
+    worst = !(gap <= worst) ? gap : worst;
+    largest = std::max(largest, std::abs(double{want[i]}));
+  }
+  EXPECT_TRUE(worst <= 2e-4 * largest) << what << ": max difference " << worst << " of " << largest;
+}
+
+class TinyModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TinyModel, EqualsTransformersInFp32) {
+  const auto dir = shared_dir() / "data/tiny-models" / GetParam();
+  QUANTMAP_NEEDS(dir);
+  const auto golden = read_golden(dir / "expected.safetensors");
+  const Checkpoint checkpoint = Checkpoint::open(dir);
+  const ModelConfig& c = checkpoint.config();
+  const Golden& input = golden.at("input_ids");
+  const std::int64_t batch = input.shape.at(0), length = input.shape.at(1);
+  std::vector<std::vector<std::int32_t>> ids(static_cast<std::size_t>(batch));
+  std::vector<PassWindow> windows;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    auto& row = ids[static_cast<std::size_t>(b)];
+    for (std::int64_t t = 0; t < length; ++t)
+      row.push_back(static_cast<std::int32_t>(input.values[static_cast<std::size_t>(b * length + t)]));
+    windows.push_back({b, row});
+  }
+  Walker walker;
+  walker.compute = Compute::f32;
+  Forward forward(checkpoint, {walker}, {batch * length, length});
+
+  std::map<std::string, std::vector<float>> got;
+  std::mutex mutex;
+  forward.set_hook([&](const SiteView& v) {
+    std::string name;
+    bool heads = false;
+    switch (v.site) {
+      case Site::embedding: name = "hidden.0"; break;
+      case Site::layer_output: name = v.layer + 1 < c.layers ? "hidden." + std::to_string(v.layer + 1) : ""; break;
+      case Site::final_norm: name = "hidden." + std::to_string(c.layers); break;
+      case Site::key: name = "key." + std::to_string(v.layer); heads = true; break;
+      case Site::value: name = "value." + std::to_string(v.layer); heads = true; break;
+      default: return;
+    }
+    if (name.empty()) return;
+    const std::lock_guard lock(mutex);
+    auto& to = got[name];
+    to.resize(golden.at(name).values.size());
+    // A sliding layer's cache holds the last positions only.
+    const std::int64_t kept = heads ? golden.at(name).shape.at(2) : length;
+    for (std::int64_t r = 0; r < v.rows; ++r)
+      for (std::int64_t col = 0; col < v.cols; ++col) {
+        const std::int64_t t = v.row_begin + r - (length - kept);
+        if (t < 0) continue;
+        // Hidden states are [batch][seq][width], keys and values [batch][head][seq][head_dim].
+        const std::int64_t at = heads ? ((v.window * c.kv_heads + col / c.head_dim) * kept + t) * c.head_dim +
+                                            col % c.head_dim
+                                      : (v.window * length + t) * v.width + v.col_begin + col;
+        to[static_cast<std::size_t>(at)] = v.data[r * v.stride + col];
+      }
+  });
+  forward.start(windows);
+  for (int layer = 0; layer < c.layers; ++layer) forward.run_layer(layer);
+  std::vector<float> logits(golden.at("logits").values.size());
+  forward.run_head([&](std::int64_t) { return Forward::RowRange{0, length}; },
+                   [&](const HeadTile& tile) {
+                     std::copy(tile.logits, tile.logits + tile.rows * c.vocab_size,
+                               logits.begin() + (tile.window * length + tile.row_begin) * c.vocab_size);
+                   });
+  expect_close(logits, golden.at("logits").values, "logits");
+  std::size_t compared = 1;
+  for (const auto& [name, want] : golden) {
+    if (name == "input_ids" || name == "logits") continue;
+    ASSERT_TRUE(got.count(name)) << name;
+    expect_close(got.at(name), want.values, name);
+    ++compared;
+  }
+  EXPECT_EQ(compared, static_cast<std::size_t>(2 + 3 * c.layers));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, TinyModel,
+                         ::testing::Values("llama", "llama-bias-linear", "llama3-rope", "mistral-sliding", "qwen2",
+                                           "qwen2-window", "qwen3-bf16", "qwen3-yarn-sharded"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           for (char& ch : name)
+                             if (ch == '-') ch = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace quantmap
