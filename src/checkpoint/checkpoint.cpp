@@ -257,6 +257,7 @@ void Checkpoint::read(std::string_view name, std::int64_t row_begin, std::int64_
   const GgmlType& type = *source.type;
   const std::int64_t row_bytes = columns / type.block * type.bytes;
   const std::int64_t count = (row_end - row_begin) * columns;
+  if (count == 0) return;
   const std::int64_t head_dim = state_->config.head_dim;
   if (!source.interleaved) {
     decode_ggml(type, source.data + row_begin * row_bytes, count, out);

@@ -30,7 +30,7 @@ void look_at_all(const GgufFile& file) {
   for (const GgufTensor& tensor : file.tensors()) {
     ASSERT_EQ(file.find(tensor.name), &tensor);
     const std::int64_t values = tensor.bytes / tensor.type->bytes * tensor.type->block;
-    if (!tensor.type->decoded) continue;
+    if (!tensor.type->decoded || values == 0) continue;
     std::vector<float> out(static_cast<std::size_t>(values));
     decode_ggml(*tensor.type, tensor.data, values, out.data());
   }
