@@ -68,6 +68,9 @@ class Forward {
                                    const PassLimits& limits, int threads);
 
   void set_hook(Hook hook) { hook_ = std::move(hook); }
+  // Other rotary tables than the configuration's, for comparing with an implementation that rounds its
+  // frequencies; as many positions as the longest window.
+  void set_rope(RopeTable table) { rope_ = std::move(table); }
 
   void start(std::vector<PassWindow> windows);  // embeds the tokens
   void run_layer(int layer);                    // in order, 0 … layers-1

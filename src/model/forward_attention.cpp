@@ -38,7 +38,7 @@ CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_sca
                            QuantCounts* counts) {
   CacheOperand result;
   if (type == OperandType::f32) {
-    if (!spec.is_reference()) quantize_dequantize(spec, tokens, dim, x, x, range, counts);
+    if (!spec.is_reference()) quantize_tokens(spec, tokens, dim, x, x, range, counts);
     result.data = x;
     return result;
   }
@@ -50,13 +50,13 @@ CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_sca
     to_bf16(x, tokens * dim, operand);
   } else if (form.outer == OuterScale::none || outside) {
     float* scale = arena.floats(std::max<std::int64_t>(1, outer_scale_count(form, tokens, dim)));
-    quantize_operand_bf16(spec, tokens, dim, x, operand, scale, range, counts);
+    quantize_token_operands(spec, tokens, dim, x, operand, scale, range, counts);
     if (outside) {
       result.scale = scale;
       result.scale_count = form.outer == OuterScale::tensor ? 1 : tokens;
     }
   } else {
-    quantize_dequantize(spec, tokens, dim, x, x, range, counts);
+    quantize_tokens(spec, tokens, dim, x, x, range, counts);
     to_bf16(x, tokens * dim, operand);
   }
   return result;

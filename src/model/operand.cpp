@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "formats/bf16.hpp"
 #include "model/operand_scale.hpp"
@@ -41,7 +42,33 @@ bool needs_whole_matrix(const QuantSpec& spec) {
   return spec.nested || (spec.granularity == Granularity::tile && kChunkRows % spec.tile_rows != 0);
 }
 
+// NF4 runs its blocks over the flattened tensor. In weights they may cross rows; a token's activation or cached
+// value must not depend on its neighbours, so there each row is quantized by itself.
+bool crosses_rows(const QuantSpec& spec, std::int64_t cols) {
+  return spec.format->kind == FormatKind::lookup && cols % spec.format->block != 0;
+}
+
 }  // namespace
+
+void quantize_tokens(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x, float* out,
+                     const TensorRange* range, QuantCounts* counts) {
+  if (!crosses_rows(spec, cols)) {
+    quantize_dequantize(spec, rows, cols, x, out, range, counts);
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    quantize_dequantize(spec, 1, cols, x + r * cols, out + r * cols, range, counts);
+}
+
+std::int64_t quantize_token_operands(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+                                     std::uint16_t* operand, float* outer, const TensorRange* range,
+                                     QuantCounts* counts) {
+  if (!crosses_rows(spec, cols)) return quantize_operand_bf16(spec, rows, cols, x, operand, outer, range, counts);
+  std::int64_t tiny = 0;
+  for (std::int64_t r = 0; r < rows; ++r)
+    tiny += quantize_operand_bf16(spec, 1, cols, x + r * cols, operand + r * cols, outer, range, counts);
+  return tiny;
+}
 
 const char* compute_name(Compute compute) {
   switch (compute) {
@@ -87,7 +114,7 @@ ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std
     auto* out = reinterpret_cast<float*>(scratch);
     tile.operand = out;
     if (!spec.is_reference())
-      quantize_dequantize(spec, rows, cols, x, out, range, counts);
+      quantize_tokens(spec, rows, cols, x, out, range, counts);
     else if (form.round_to_bf16)
       round_all(x, rows * cols, out);
     else
@@ -105,11 +132,11 @@ ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std
     if (x_form.outer == OuterScale::row_group && x_form.group != form.k_block) {
       // Groups that are not the weights' blocks: decoded, as a kernel without partial products would.
       auto* decoded = reinterpret_cast<float*>(rest);
-      quantize_dequantize(spec, rows, cols, x, decoded, range, counts);
+      quantize_tokens(spec, rows, cols, x, decoded, range, counts);
       to_bf16(decoded, rows * cols, operand);
     } else {
       auto* scale = reinterpret_cast<float*>(rest + (form.k_block > 0 ? aligned(rows * cols * 4) : 0));
-      const std::int64_t tiny = quantize_operand_bf16(spec, rows, cols, x, operand, scale, range, counts);
+      const std::int64_t tiny = quantize_token_operands(spec, rows, cols, x, operand, scale, range, counts);
       tile.outer = x_form.outer;
       if (x_form.outer != OuterScale::none) tile.scale = scale;
       if (tiny > 0) {
@@ -148,6 +175,8 @@ LinearWeights::LinearWeights(const Checkpoint& checkpoint, const std::string& na
     if (form.round_to_bf16) round_all(bias_.data(), out, bias_.data());
   }
 
+  if (!whole && kChunkRows % piece_rows(form.weight, out, in) != 0)
+    fail("weights", name, "their format cannot be quantized in pieces");
   TensorRange range;
   if (!whole && form.weight.needs_tensor_range()) {
     std::vector<TensorRange> part(static_cast<std::size_t>(chunks()));

@@ -29,6 +29,13 @@ struct LinearForm {
 };
 LinearForm linear_form(const QuantSpec& weight, const QuantSpec& activation, Compute compute);
 
+// quantize_dequantize and quantize_operand_bf16 for rows that are tokens: no block crosses two of them.
+void quantize_tokens(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x, float* out,
+                     const TensorRange* range, QuantCounts* counts);
+std::int64_t quantize_token_operands(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+                                     std::uint16_t* operand, float* outer, const TensorRange* range,
+                                     QuantCounts* counts);
+
 // A tile [rows][cols] of a Linear's input, ready to multiply. Points into the caller's scratch.
 struct ActivationTile {
   std::int64_t rows = 0, cols = 0;

@@ -57,12 +57,17 @@ std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t head
         break;
       }
     }
+    // GGUF keeps llama3's scaling as a divisor of each pair.
+    if (!rope.frequency_factors.empty()) frequency /= rope.frequency_factors.at(static_cast<std::size_t>(i));
   }
   return result;
 }
 
 RopeTable rope_table(const RopeConfig& rope, std::int64_t head_dim, std::int64_t count) {
-  const std::vector<float> frequencies = inverse_frequencies(rope, head_dim);
+  return rope_table(rope, inverse_frequencies(rope, head_dim), count);
+}
+
+RopeTable rope_table(const RopeConfig& rope, const std::vector<float>& frequencies, std::int64_t count) {
   const auto factor = static_cast<float>(rope.kind == RopeKind::yarn ? rope.attention_factor : 1.0);
   RopeTable table;
   table.cosines.reserve(static_cast<std::size_t>(count) * frequencies.size());

@@ -17,5 +17,7 @@ struct RopeTable {
   std::vector<float> cosines, sines;  // [count][head_dim/2]
 };
 RopeTable rope_table(const RopeConfig& rope, std::int64_t head_dim, std::int64_t count);
+// The same from given frequencies.
+RopeTable rope_table(const RopeConfig& rope, const std::vector<float>& frequencies, std::int64_t count);
 
 }  // namespace quantmap
