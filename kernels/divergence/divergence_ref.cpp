@@ -26,13 +26,19 @@ TokenScore compare_ref(const float* logits, std::int64_t count, std::int64_t tar
   const std::vector<double> q = log_softmax(logits, count), p = log_softmax(reference_logits, count);
   TokenScore score;
   Sum kl, tv;
+  bool infinite = false;
   for (std::size_t v = 0; v < q.size(); ++v) {
-    if (p[v] > -INFINITY) kl.add(std::exp(p[v]) * (p[v] - q[v]));
+    // A masked token counts as 0; NaN must pass. The compensated sum cannot take an infinite term.
+    const double term = p[v] == -INFINITY ? 0.0 : std::exp(p[v]) * (p[v] - q[v]);
+    if (std::isinf(term))
+      infinite = true;
+    else
+      kl.add(term);
     tv.add(std::abs(std::exp(p[v]) - std::exp(q[v])));
   }
   const auto t = static_cast<std::size_t>(target);
   score.nll = -q[t];
-  score.kl = kl.value();
+  score.kl = infinite ? INFINITY : kl.value();
   score.tv = tv.value() / 2;
   score.delta_p = std::exp(q[t]) - std::exp(p[t]);
   const auto top_q = std::max_element(logits, logits + count) - logits;
