@@ -14,8 +14,8 @@
 
 namespace quantmap::testing {
 
-// Half an ulp of 1 (unit roundoff), and the smallest numbers.
-inline constexpr double kUnit = 0x1p-24, kUnitBf16 = 0x1p-9;
+// Unit roundoffs (half an ulp of 1), and the smallest numbers.
+inline constexpr double kUnit = 0x1p-24, kUnitBf16 = 0x1p-8;
 inline constexpr double kSubnormal = 0x1p-149, kSmallestNormal = 0x1p-126;
 
 struct InputClass {
