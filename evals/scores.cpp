@@ -41,8 +41,9 @@ Number times(const Number& a, const Number& b) { return a && b ? finite(*a * *b)
 // Standard error of a mean of n independent values, as llama.cpp takes it.
 Number iid_stderr(double sum, double sum2, double n) {
   if (n < 2) return std::nullopt;
-  const double mean = sum / n;
-  return finite(std::sqrt(std::max(0.0, sum2 / n - mean * mean) / (n - 1)));
+  const double mean = sum / n, variance = sum2 / n - mean * mean;
+  // Rounding may leave a little less than 0; NaN must pass.
+  return finite(std::sqrt((variance < 0 ? 0 : variance) / (n - 1)));
 }
 
 void append(std::string& status, const std::string& reason) {
@@ -156,13 +157,14 @@ Number exact_quantile(std::span<const float> sorted, double f) {
   const double at = f * (n - 1);
   const auto below = static_cast<std::size_t>(at);
   const double low = sorted[below], high = sorted[std::min(below + 1, sorted.size() - 1)];
-  return finite(low == high ? low : low + (high - low) * (at - std::floor(at)));
+  const double part = at - std::floor(at);
+  return finite(part == 0 || low == high ? low : low + (high - low) * part);
 }
 
 ScoreSummary summarize(std::span<const WindowScores> scheme, std::span<const WindowScores> reference) {
   if (scheme.size() != reference.size())
-    fail("evaluation", "", fmt::format("{} windows of a scheme, {} of the reference", scheme.size(),
-                                       reference.size()));
+    fail("evaluation", "",
+         fmt::format("{} windows of a scheme, {} of the reference", scheme.size(), reference.size()));
   ScoreSummary s;
   s.windows = static_cast<std::int64_t>(scheme.size());
   Sum nll2, kl, kl2, tv, delta_p, delta_p2, weighted_nll, weighted_reference, weight, flat_nll;
@@ -216,18 +218,17 @@ ScoreSummary summarize(std::span<const WindowScores> scheme, std::span<const Win
   s.nll_stderr_iid = iid_stderr(flat_nll.value(), nll2.value(), n);
   s.ppl_stderr_iid = times(s.ppl, s.nll_stderr_iid);
 
-  const bool kl_defined = s.kl_infinite == 0 && std::isfinite(kl.value());
+  const bool kl_numbers = std::isfinite(kl.value());  // of the tokens where it is not infinite
   if (s.kl_infinite > 0)
     append(s.status, fmt::format("KL is infinite on {} of {} tokens", s.kl_infinite, s.tokens));
-  else if (!kl_defined)
-    append(s.status, "KL is not a number");
-  if (kl_defined) {
+  if (!kl_numbers) append(s.status, "KL is not a number");
+  if (kl_numbers && s.kl_infinite == 0) {
     s.kl_mean = kl.value() / n;
     s.kl_stderr = clustered_stderr(kl_windows);
     s.kl_stderr_iid = iid_stderr(kl.value(), kl2.value(), n);
     s.kl_max = kl_max;
   }
-  if (std::isfinite(kl.value()) || s.kl_infinite > 0) {
+  if (kl_numbers) {  // NaN has no place in an order
     std::sort(kl_values.begin(), kl_values.end());
     s.kl_p50 = exact_quantile(kl_values, 0.5);
     s.kl_p90 = exact_quantile(kl_values, 0.9);
@@ -239,10 +240,11 @@ ScoreSummary summarize(std::span<const WindowScores> scheme, std::span<const Win
   s.top1_stderr = clustered_stderr(top1_windows);
   s.delta_p_mean = finite(delta_p.value() / n);
   s.delta_p_rms = finite(std::sqrt(delta_p2.value() / n));
-  if (s.windows == 1) s.notes.emplace_back("one window: no standard error over windows");
+  if (s.windows == 1)
+    s.notes.emplace_back("one window: no standard error over windows");
   else if (s.windows < kFewWindows)
-    s.notes.push_back(fmt::format("{} windows: standard errors over windows are rough below {}", s.windows,
-                                  kFewWindows));
+    s.notes.push_back(
+        fmt::format("{} windows: standard errors over windows are rough below {}", s.windows, kFewWindows));
   return s;
 }
 
