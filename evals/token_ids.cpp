@@ -18,12 +18,15 @@ std::vector<std::vector<std::int32_t>> read_token_ids(const std::string& path, s
   std::vector<std::vector<std::int32_t>> windows;
   for (std::size_t w = 0; w < document.size(); ++w) {
     const auto& window = document[w];
-    if (!window.is_array()) fail_input("token ids", path, fmt::format("window {}", w), wanted, window.type_name());
+    if (!window.is_array())
+      fail_input("token ids", path, fmt::format("window {}", w), wanted, window.type_name());
     auto& ids = windows.emplace_back();
     for (std::size_t t = 0; t < window.size(); ++t) {
       const std::string place = fmt::format("window {}, position {}", w, t);
+      // Only numbers are shown as they are: anything else may be of any length.
       if (!window[t].is_number_integer())
-        fail_input("token ids", path, place, "an integer", window[t].dump());
+        fail_input("token ids", path, place, "an integer",
+                   window[t].is_number() ? window[t].dump() : window[t].type_name());
       const bool fits = window[t].is_number_unsigned()
                             ? window[t].get<std::uint64_t>() < static_cast<std::uint64_t>(vocab)
                             : false;
