@@ -233,7 +233,9 @@ bool spans_window(const QuantSpec& spec) {
 std::vector<std::string> scheme_notes(const Scheme& scheme, int layers, const WalkerState& state) {
   std::vector<std::string> notes;
   bool activation = false, cache = false;
+  std::vector<std::string> modules = {kHead};
   for (int layer = 0; layer < layers; ++layer) {
+    for (const LinearId id : kLayerLinears) modules.push_back(linear_name(layer, id));
     const KvChoice kv = scheme.cache(layer);
     cache = cache || spans_window(kv.key) || spans_window(kv.value);
     for (const LinearId id : kLayerLinears)
@@ -244,6 +246,8 @@ std::vector<std::string> scheme_notes(const Scheme& scheme, int layers, const Wa
                                 activation && cache ? "activation and cache"
                                 : activation        ? "activation"
                                                     : "cache"));
+  for (const std::string& pattern : scheme.unused_patterns(modules))
+    notes.push_back(pattern + " matches no module of this model");
   if (state.saturated > 0)
     notes.push_back(fmt::format("{} activation or cache values saturated", state.saturated));
   if (state.nonfinite > 0)
@@ -262,26 +266,27 @@ std::vector<std::string> grid_notes(const Checkpoint& checkpoint) {
 class Evaluation {
  public:
   explicit Evaluation(const EvaluationRequest& request)
-      : request_(request), checkpoint_(Checkpoint::open(request.model)), database_(Database::open(request.common.db)) {}
+      : request_(request), checkpoint_(Checkpoint::open(request.model)) {}
 
   EvaluationResult run() {
     prepare();
+    walkers_ = walkers_of(request_);
+    SweepPlan plan = plan_sweep(checkpoint_, walkers_, input_.windows,
+                                request_.common.memory.value_or(default_memory()));
+    database_.emplace(Database::open(request_.common.db));  // only now: bad input leaves no file behind
     if (request_.resume) {
-      if (const auto earlier = database_.find_run(run_.key)) {
+      if (const auto earlier = database_->find_run(run_.key)) {
         run_ = *earlier;
         if (run_.status == "complete") {
           say(fmt::format("run {} is complete in {}", run_.id, request_.common.db));
-          return {run_, database_.evaluations(run_.id)};
+          return {run_, database_->evaluations(run_.id)};
         }
         load_state();
       }
     }
-    walkers_ = walkers_of(request_);
-    SweepPlan plan = plan_sweep(checkpoint_, walkers_, input_.windows,
-                                request_.common.memory.value_or(default_memory()));
     if (run_.id == 0) {
       run_.plan_windows = plan.windows_per_pass;
-      run_.id = database_.start_run(run_, schemes_);
+      run_.id = database_->start_run(run_, schemes_);
     } else if (run_.plan_windows < plan.windows_per_pass) {
       plan.windows_per_pass = run_.plan_windows;  // pass boundaries come from the stored plan
     }
@@ -337,9 +342,9 @@ class Evaluation {
   }
 
   void load_state() {
-    first_window_ = database_.stored_windows(run_.id);
+    first_window_ = database_->stored_windows(run_.id);
     if (first_window_ == 0) return;
-    for (const StateRecord& record : database_.states(run_.id))
+    for (const StateRecord& record : database_->states(run_.id))
       states_.push_back(WalkerState::unpack(record.state));
     if (states_.size() != schemes_.size())
       fail("database", request_.common.db,
@@ -386,7 +391,7 @@ class Evaluation {
       if (error.kind() != ErrorKind::interrupted) throw;
       throw Error(ErrorKind::interrupted,
                   fmt::format("interrupted: {}: {} of {} windows of run {} are stored, --resume goes on",
-                              request_.common.db, database_.stored_windows(run_.id), run_.windows, run_.id));
+                              request_.common.db, database_->stored_windows(run_.id), run_.windows, run_.id));
     }
   }
 
@@ -397,12 +402,12 @@ class Evaluation {
     std::vector<StateRecord> states;
     for (std::size_t w = 0; w < pass.states->size(); ++w)
       states.push_back({static_cast<std::int64_t>(w), (*pass.states)[w].pack()});
-    database_.store_pass(run_.id, windows, states, outlier_records(pass.peaks));
+    database_->store_pass(run_.id, windows, states, outlier_records(pass.peaks));
   }
 
   std::vector<WindowScores> scores_of(std::int64_t position) const {
     std::vector<WindowScores> scores;
-    for (const WindowRecord& record : database_.windows(run_.id, position))
+    for (const WindowRecord& record : database_->windows(run_.id, position))
       scores.push_back(WindowScores::unpack(position, record.window, record.tokens, record.sums));
     return scores;
   }
@@ -411,26 +416,25 @@ class Evaluation {
     const std::vector<WindowScores> reference = scores_of(0);
     const std::vector<std::string> grid = grid_notes(checkpoint_);
     std::vector<WalkerState> states;
-    for (const StateRecord& record : database_.states(run_.id))
+    for (const StateRecord& record : database_->states(run_.id))
       states.push_back(WalkerState::unpack(record.state));
-    EvaluationResult result;
+    std::vector<EvaluationRecord> evaluations;
     std::vector<LayerErrorRecord> errors;
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
       const auto position = static_cast<std::int64_t>(w);
       const ScoreSummary summary =
           w == 0 ? summarize(reference, reference) : summarize(scores_of(position), reference);
       const Scheme* scheme = walkers_[w].scheme ? &*walkers_[w].scheme : nullptr;
-      result.evaluations.push_back(record_of(schemes_[w], summary, scheme, states[w]));
-      auto& notes = result.evaluations.back().notes;
+      evaluations.push_back(record_of(schemes_[w], summary, scheme, states[w]));
+      auto& notes = evaluations.back().notes;
       notes.insert(notes.begin(), grid.begin(), grid.end());
       const auto layers = layer_records(position, states[w]);
       errors.insert(errors.end(), layers.begin(), layers.end());
     }
     run_.finished_at = now_utc();
-    database_.finish_run(run_.id, run_.finished_at, result.evaluations, errors);
-    run_.status = "complete";
-    result.run = run_;
-    return result;
+    database_->finish_run(run_.id, run_.finished_at, evaluations, errors);
+    // What is shown is what was stored, so that a resumed run prints what an unbroken one does.
+    return {database_->run(run_.id).value(), database_->evaluations(run_.id)};
   }
 
   EvaluationRecord record_of(const SchemeRecord& scheme, const ScoreSummary& s, const Scheme* rules,
@@ -478,7 +482,7 @@ class Evaluation {
 
   const EvaluationRequest& request_;
   Checkpoint checkpoint_;
-  Database database_;
+  std::optional<Database> database_;
   Input input_;
   RunRecord run_;
   std::vector<SchemeRecord> schemes_;

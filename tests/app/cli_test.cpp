@@ -1,0 +1,206 @@
+// The command line as a user meets it: the demo model, JSON of the contract, one clear line for each mistake.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/mapped_file.hpp"
+#include "checkpoint/make_files.hpp"
+#include "support/paths.hpp"
+#include "support/run.hpp"
+
+namespace quantmap {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::demo_dir;
+using testing::fresh_dir;
+using testing::run_quantmap;
+using testing::RunResult;
+using Json = nlohmann::json;
+
+std::vector<std::string> eval_demo(std::vector<std::string> more) {
+  std::vector<std::string> arguments = {"eval",        demo_dir().string(), "--text",    (demo_dir() / "text.txt").string(),
+                                        "--ctx",       "128",               "--windows", "2",
+                                        "--format",    "json",              "--quiet"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(CommandLine, EvalPrintsTheJsonOfTheContract) {
+  const auto dir = fresh_dir("cli_json");
+  const RunResult r = run_quantmap(
+      eval_demo({"--noise-floor", "--schemes", "W4A16 BF16", "w=bf16,a=bf16,kv=bf16", "NVFP4", "w=int4:g128"}), dir.string());
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  const Json document = Json::parse(r.out);
+  EXPECT_EQ(document["run"], 1);
+  for (const char* key : {"model", "tokenizer", "text", "token_ids"})
+    EXPECT_EQ(document["fingerprints"][key].get<std::string>().size(), 64U) << key;
+  const Json& protocol = document["protocol"];
+  EXPECT_EQ(protocol["ctx"], 128);
+  EXPECT_EQ(protocol["windows"], 2);
+  EXPECT_EQ(protocol["score"], "all");
+  EXPECT_EQ(protocol["bos"], "auto");
+  EXPECT_EQ(protocol["compute"], "bf16");
+  EXPECT_EQ(protocol["first_ids"].size(), 16U);
+  EXPECT_EQ(protocol["text_tokens"], 40925);  // datasets/demo/README.md
+  // The reference first; a spelling that was there already (W4A16 = w=int4:g128) is not repeated.
+  ASSERT_EQ(document["rows"].size(), 3U);
+  EXPECT_EQ(document["rows"][0]["scheme"], "BF16");
+  EXPECT_EQ(document["rows"][1]["scheme"], "W4A16");
+  EXPECT_EQ(document["rows"][2]["scheme"], "NVFP4");
+  const Json& reference = document["rows"][0];
+  for (const char* key : {"kl_mean", "kl_stderr", "kl_max", "tv_mean", "ln_ppl_ratio", "delta_p_mean"})
+    EXPECT_EQ(reference[key], 0.0) << key;
+  EXPECT_EQ(reference["top1_agreement"], 1.0);
+  EXPECT_TRUE(reference["bpw_quantized"].is_null());
+  EXPECT_EQ(reference["bpw_model"], 16.0);
+  EXPECT_EQ(reference["kv_bytes_per_token"], 6 * 2 * 2 * 64 * 2);  // layers, k and v, heads, head_dim, bytes
+  const Json& w4 = document["rows"][1];
+  EXPECT_EQ(w4["spec"], "w=int4:g128:full:sbf16,a=bf16,kv=bf16");
+  EXPECT_EQ(w4["bpw_quantized"], 4.125);
+  EXPECT_EQ(w4["tokens_scored"], 2 * 127);
+  EXPECT_EQ(w4["status"], "ok");
+  EXPECT_GT(w4["kl_mean"].get<double>(), w4["kl_stderr"].get<double>());
+  EXPECT_NEAR(std::exp(w4["nll"].get<double>()), w4["ppl"].get<double>(), 1e-9);
+  EXPECT_NEAR(w4["nll"].get<double>() - reference["nll"].get<double>(), w4["ln_ppl_ratio"].get<double>(), 1e-12);
+  EXPECT_TRUE(w4["kl_p99"].is_null());  // fewer than 50 tokens beyond it
+  EXPECT_FALSE(w4["kl_p50"].is_null());
+  EXPECT_TRUE(document["noise_floor"].is_object());
+  EXPECT_LT(document["noise_floor"]["kl_mean"].get<double>(), w4["kl_mean"].get<double>() / 10);
+
+  for (const char* format : {"table", "csv", "md", "json"}) {
+    const RunResult q = run_quantmap({"query", "latest", "--format", format}, dir.string());
+    EXPECT_EQ(q.status, 0) << q.err;
+    EXPECT_THAT(q.out, HasSubstr("W4A16")) << format;
+  }
+  const RunResult sql = run_quantmap({"query", "--format", "json", "--sql", "SELECT COUNT(*) AS n FROM layer_errors"},
+                                     dir.string());
+  EXPECT_EQ(Json::parse(sql.out)[0]["n"], 4 * 6) << sql.err;
+}
+
+TEST(CommandLine, ResumeOfACompleteRunPrintsItsRowsAndWithoutItTheRunIsNew) {
+  const auto dir = fresh_dir("cli_resume");
+  const RunResult first = run_quantmap(eval_demo({"--schemes", "W8A8"}), dir.string());
+  const RunResult again = run_quantmap(eval_demo({"--schemes", "W8A8", "--resume"}), dir.string());
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+  const RunResult fresh = run_quantmap(eval_demo({"--schemes", "W8A8"}), dir.string());
+  EXPECT_EQ(Json::parse(fresh.out)["run"], 2);
+  const RunResult other = run_quantmap(eval_demo({"--schemes", "W8A16", "--resume"}), dir.string());
+  EXPECT_EQ(Json::parse(other.out)["run"], 3);  // another key (S03)
+}
+
+struct Mistake {
+  std::vector<std::string> arguments;
+  int status;
+  std::string line;  // part of the one line
+};
+
+TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
+  const auto dir = fresh_dir("cli_mistakes");
+  const std::string demo = demo_dir().string(), text = (demo_dir() / "text.txt").string();
+  testing::write_file(dir / "short.txt", "Too short.");
+  testing::write_file(dir / "latin1.txt", "caf\xe9");
+  testing::write_file(dir / "ids.json", "[[1,2,3],[4,5,99999]]");
+  testing::write_file(dir / "model.gguf", "GGUX");
+  std::filesystem::create_directory(dir / "empty");
+  const Mistake kMistakes[] = {
+      {{}, 2, "usage"},
+      {{"evil"}, 2, "unknown command \"evil\""},
+      {{"eval"}, 2, "no MODEL given"},
+      {{"eval", demo, "--schemes", "W4A16"}, 2, "one of --text and --token-ids"},
+      {{"eval", demo, "--text", text}, 2, "no --schemes"},
+      {{"eval", demo, "--text", text, "--schemes", "W5A5"}, 2, "W5A5"},
+      {{"eval", demo, "--text", text, "--schemes", "w=int8:token"}, 2, "token"},
+      {{"eval", demo, "--text", text, "--schemes", "w=int4:gptq"}, 2, "gptq"},
+      {{"eval", demo, "--text", text, "--schemes", "FP8"}, 2, "static"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--ctx", "1"}, 2, "--ctx"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--ctx", "many"}, 2, "ctx"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--protocol", "mine"}, 2, "llama.cpp, gptq, hf or lm-eval"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--score", "none"}, 2, "second-half"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--bos", "maybe"}, 2, "auto, always or never"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--stride", "4"}, 2, "--stride"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--compute", "fp64"}, 2, "bf16, f32 or bf16-serve"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--memory", "1M"}, 2, "the least possible is"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--memory", "lots"}, 2, "lots"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--device", "cuda"}, 2, "not built yet"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--format", "xml"}, 2, "xml"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--wat"}, 2, "wat"},
+      {{"eval", demo, "--text", text, "--schemes", "@" + (dir / "none.json").string()}, 3, "none.json"},
+      {{"eval", (dir / "nowhere").string(), "--text", text, "--schemes", "W8A8"}, 3, "nowhere"},
+      {{"eval", (dir / "empty").string(), "--text", text, "--schemes", "W8A8"}, 3, "config.json"},
+      {{"eval", (dir / "model.gguf").string(), "--text", text, "--schemes", "W8A8"}, 3, "model.gguf"},
+      {{"eval", demo, "--text", (dir / "no.txt").string(), "--schemes", "W8A8"}, 3, "no.txt"},
+      {{"eval", demo, "--text", (dir / "short.txt").string(), "--schemes", "W8A8"}, 3, "short.txt"},
+      {{"eval", demo, "--text", (dir / "latin1.txt").string(), "--schemes", "W8A8"}, 3, "3"},
+      {{"eval", demo, "--text", text, "--windows", "999", "--ctx", "512", "--schemes", "W8A8"}, 3, "79"},
+      {{"eval", demo, "--token-ids", (dir / "ids.json").string(), "--schemes", "W8A8"}, 3, "window 1, position 2"},
+      {{"query", "latest"}, 3, "quantmap.db"},
+      {{"query", "nonsense"}, 2, "nonsense"},
+      {{"query", "latest", "--sql", "SELECT 1"}, 2, "not both"},
+  };
+  std::vector<std::string> before;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) before.push_back(entry.path());
+  for (const Mistake& m : kMistakes) {
+    const RunResult r = run_quantmap(m.arguments, dir.string());
+    std::string said = "quantmap";
+    for (const std::string& word : m.arguments) said += " " + word;
+    EXPECT_EQ(r.status, m.status) << said << "\n" << r.err;
+    EXPECT_EQ(r.out, "") << said;
+    EXPECT_THAT(r.err, HasSubstr(m.line)) << said;
+    if (!m.arguments.empty()) {
+      EXPECT_EQ(r.err.rfind("quantmap: error: ", 0), 0U) << said << "\n" << r.err;
+      EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << said << "\n" << r.err;
+    }
+  }
+  std::vector<std::string> after;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) after.push_back(entry.path());
+  EXPECT_THAT(after, ::testing::UnorderedElementsAreArray(before));
+}
+
+TEST(CommandLine, HelpFitsAScreenAndEveryCommandHasIts) {
+  const RunResult r = run_quantmap({"--help"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_LE(std::count(r.out.begin(), r.out.end(), '\n'), 24);
+  for (const char* command : {"eval", "query", "formats", "bench", "demo"}) {
+    EXPECT_THAT(r.out, HasSubstr(command));
+    const RunResult own = run_quantmap({command, "--help"});
+    EXPECT_EQ(own.status, 0);
+    EXPECT_THAT(own.out, HasSubstr("--db")) << command;
+  }
+  EXPECT_THAT(run_quantmap({"formats"}).out, HasSubstr("nvfp4"));
+}
+
+// product.md, --token-ids: the same windows give the same numbers, without a tokenizer.
+TEST(CommandLine, WindowsAsTokenIdsGiveTheNumbersOfTheText) {
+  const auto dir = fresh_dir("cli_ids");
+  const RunResult text = run_quantmap(eval_demo({"--schemes", "W8A8"}), dir.string());
+  const Json from_text = Json::parse(text.out);
+  // The ids are not printed whole; a model folder without a tokenizer must do, and the first ids must agree.
+  std::filesystem::create_directory(dir / "model");
+  for (const char* name : {"config.json", "model.safetensors"})
+    std::filesystem::copy(demo_dir() / name, dir / "model" / name);
+  Json windows = Json::array();
+  for (int w = 0; w < 2; ++w) {
+    Json ids = Json::array();
+    for (int t = 0; t < 128; ++t) ids.push_back((w * 131 + t * 17) % 4096);
+    windows.push_back(ids);
+  }
+  testing::write_file(dir / "ids.json", windows.dump());
+  const RunResult r = run_quantmap({"eval", (dir / "model").string(), "--token-ids", (dir / "ids.json").string(),
+                                    "--schemes", "W8A8", "--format", "json", "--quiet"},
+                                   dir.string());
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json from_ids = Json::parse(r.out);
+  EXPECT_EQ(from_ids["protocol"]["windows"], 2);
+  EXPECT_EQ(from_ids["protocol"]["first_ids"][1], 17);
+  EXPECT_EQ(from_ids["fingerprints"]["model"], from_text["fingerprints"]["model"]);
+  EXPECT_EQ(from_ids["rows"][1]["tokens_scored"], 254);
+}
+
+}  // namespace
+}  // namespace quantmap
