@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include "app/bench_kernels.hpp"
+#include "core/random.hpp"
+#include "formats/quantize.hpp"
+#include "model/operand.hpp"
+#include "scheme/scheme.hpp"
+
+namespace quantmap {
+namespace {
+
+struct Matrix {
+  const char* name;
+  Role role;
+  std::int64_t rows, cols;
+  std::vector<float> values;
+};
+
+Matrix gaussian(const char* name, Role role, std::int64_t rows, std::int64_t cols) {
+  Matrix matrix{name, role, rows, cols, std::vector<float>(static_cast<std::size_t>(rows * cols))};
+  fill_gaussian(1, matrix.values.data(), rows * cols);
+  return matrix;
+}
+
+BenchRow quantizer_row(const KernelBench& bench, const Matrix& matrix, std::string name,
+                       const std::vector<Elapsed>& times) {
+  BenchRow row{"Quantizers, one thread",
+               std::move(name),
+               fmt::format("{} {}x{}", matrix.name, matrix.rows, matrix.cols),
+               "ns/value",
+               {},
+               {},
+               {},
+               "memcpy, one thread"};
+  const auto count = static_cast<double>(matrix.rows * matrix.cols);
+  for (const Elapsed& time : times) {
+    row.values.push_back(time.cpu / count * 1e9);
+    row.ratios.push_back(count * sizeof(float) / time.cpu / 1e9 / bench.copy_bandwidth);
+  }
+  row.bytes_rate = sizeof(float) / spread_of(row.values).median;
+  return row;
+}
+
+}  // namespace
+
+std::vector<BenchRow> bench_quantizers(const KernelBench& bench) {
+  std::vector<BenchRow> rows;
+  const Matrix matrices[] = {
+      gaussian("activations", Role::activation, kTileRows, bench.config->hidden_size),
+      gaussian("weights", Role::weight, kChunkRows, bench.config->intermediate_size),
+  };
+  for (const Matrix& m : matrices) {
+    std::vector<float> decoded(m.values.size());
+    std::vector<std::uint16_t> operand(m.values.size());
+    for (const Format& format : formats()) {
+      const QuantSpec spec = parse_quant_spec(format.id, m.role);
+      const std::string name = spelling(spec, m.role);
+      QuantCounts counts;
+      rows.push_back(quantizer_row(
+          bench, m, name + " decoded", time_calls(bench.repetitions, bench.least, [&] {
+            quantize_dequantize(spec, m.rows, m.cols, m.values.data(), decoded.data(), nullptr, &counts);
+          })));
+      std::vector<float> outer(static_cast<std::size_t>(
+          std::max(std::int64_t{1}, outer_scale_count(operand_form(spec), m.rows, m.cols))));
+      rows.push_back(
+          quantizer_row(bench, m, name + " operand", time_calls(bench.repetitions, bench.least, [&] {
+                          quantize_operand_bf16(spec, m.rows, m.cols, m.values.data(), operand.data(),
+                                                outer.data(), nullptr, &counts);
+                        })));
+    }
+  }
+  return rows;
+}
+
+}  // namespace quantmap
