@@ -16,14 +16,14 @@ say() { echo "== $*"; }
 
 # A line now and then from what a command prints, so that a reader sees that it is alive.
 progress() {
-  local line='' rest='' next=$((SECONDS + 10)) status=0
+  local line='' rest='' start=$SECONDS next=$((SECONDS + 10)) status=0
   while true; do
     status=0
     IFS= read -r -t 10 rest || status=$?
     [ "$status" -eq 0 ] || [ "$status" -gt 128 ] || return 0  # end of input
     [ "$status" -ne 0 ] || line=$rest
     if [ "$SECONDS" -ge "$next" ] && [ -n "$line" ]; then
-      echo "   ${line:0:110}"
+      printf '  %4d s  %s\n' $((SECONDS - start)) "${line:0:100}"
       next=$((SECONDS + 10))
     fi
   done
