@@ -130,7 +130,7 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--device", "cuda"}, 2, "not built yet"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--format", "xml"}, 2, "xml"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--wat"}, 2, "wat"},
-      {{"eval", demo, "--text", text, "--schemes", "@" + (dir / "none.json").string()}, 3, "none.json"},
+      {{"eval", demo, "--text", text, "--schemes", std::string("@").append((dir / "none.json").string())}, 3, "none.json"},
       {{"eval", (dir / "nowhere").string(), "--text", text, "--schemes", "W8A8"}, 3, "nowhere"},
       {{"eval", (dir / "empty").string(), "--text", text, "--schemes", "W8A8"}, 3, "config.json"},
       {{"eval", (dir / "model.gguf").string(), "--text", text, "--schemes", "W8A8"}, 3, "model.gguf"},
@@ -148,7 +148,7 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
   for (const Mistake& m : kMistakes) {
     const RunResult r = run_quantmap(m.arguments, dir.string());
     std::string said = "quantmap";
-    for (const std::string& word : m.arguments) said += " " + word;
+    for (const std::string& word : m.arguments) said.append(" ").append(word);
     EXPECT_EQ(r.status, m.status) << said << "\n" << r.err;
     EXPECT_EQ(r.out, "") << said;
     EXPECT_THAT(r.err, HasSubstr(m.line)) << said;
