@@ -12,8 +12,9 @@ struct NamedRule {
   std::string_view name;
   ScoreRule rule;
 };
-constexpr std::array<NamedRule, 3> kScoreRules = {
-    {{"all", ScoreRule::all}, {"second-half", ScoreRule::second_half}, {"hf-weights", ScoreRule::hf_weights}}};
+constexpr std::array<NamedRule, 3> kScoreRules = {{{"all", ScoreRule::all},
+                                                   {"second-half", ScoreRule::second_half},
+                                                   {"hf-weights", ScoreRule::hf_weights}}};
 
 struct NamedBos {
   std::string_view name;
@@ -60,9 +61,7 @@ std::vector<std::int32_t> slice(std::span<const std::int32_t> ids, std::int64_t 
 
 }  // namespace
 
-const char* score_name(ScoreRule rule) {
-  return kScoreRules[static_cast<std::size_t>(rule)].name.data();
-}
+const char* score_name(ScoreRule rule) { return kScoreRules[static_cast<std::size_t>(rule)].name.data(); }
 
 const char* bos_name(BosRule rule) { return kBosRules[static_cast<std::size_t>(rule)].name.data(); }
 
@@ -105,8 +104,8 @@ Protocol resolve_protocol(const ProtocolOptions& options, std::int64_t model_lim
     if (protocol.cutting != Cutting::strided)
       fail_usage("--stride", "only --protocol hf has overlapping windows");
     if (*options.stride < 1 || *options.stride > protocol.ctx)
-      fail_usage("--stride",
-                 "a stride lies between 1 and ctx = " + number(protocol.ctx) + ", not " + number(*options.stride));
+      fail_usage("--stride", "a stride lies between 1 and ctx = " + number(protocol.ctx) + ", not " +
+                                 number(*options.stride));
     protocol.stride = *options.stride;
   } else if (protocol.cutting == Cutting::strided) {
     protocol.stride = std::max<std::int64_t>(1, protocol.ctx / 2);
@@ -133,7 +132,8 @@ std::int64_t EvalWindow::scored() const {
 }
 
 CutText cut_text(std::span<const std::int32_t> ids, const Protocol& protocol, bool tokenizer_adds_bos,
-                 std::optional<std::int32_t> bos, std::optional<std::int32_t> eos, std::string_view text_name) {
+                 std::optional<std::int32_t> bos, std::optional<std::int32_t> eos,
+                 std::string_view text_name) {
   CutText cut;
   const bool wants_bos =
       protocol.bos == BosRule::always || (protocol.bos == BosRule::automatic && tokenizer_adds_bos);
@@ -147,13 +147,14 @@ CutText cut_text(std::span<const std::int32_t> ids, const Protocol& protocol, bo
   }
   text.insert(text.end(), ids.begin(), ids.end());
   const auto total = static_cast<std::int64_t>(text.size());
-  const std::int64_t least = protocol.name == "llama.cpp" ? 2 * protocol.ctx
+  const std::int64_t least = protocol.name == "llama.cpp"            ? 2 * protocol.ctx
                              : protocol.cutting == Cutting::disjoint ? protocol.ctx
                                                                      : 2;
   if (total < least)
-    fail_input("text is too short", text_name,
-               protocol.name == "llama.cpp" ? "llama.cpp's rule is two windows or more" : "not one whole window",
-               number(least) + " tokens or more", number(total));
+    fail_input(
+        "text is too short", text_name,
+        protocol.name == "llama.cpp" ? "llama.cpp's rule is two windows or more" : "not one whole window",
+        number(least) + " tokens or more", number(total));
 
   switch (protocol.cutting) {
     case Cutting::disjoint:
@@ -197,7 +198,8 @@ CutText cut_text(std::span<const std::int32_t> ids, const Protocol& protocol, bo
   return cut;
 }
 
-std::vector<EvalWindow> windows_of_ids(std::vector<std::vector<std::int32_t>> windows, const Protocol& protocol) {
+std::vector<EvalWindow> windows_of_ids(std::vector<std::vector<std::int32_t>> windows,
+                                       const Protocol& protocol) {
   std::vector<EvalWindow> result;
   for (auto& ids : windows) result.push_back(scored_window(std::move(ids), protocol.score, 1));
   return result;

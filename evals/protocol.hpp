@@ -14,7 +14,8 @@ namespace quantmap {
 enum class ScoreRule : std::uint8_t {
   all,          // every target but a window's first token (or every one not scored before, with a stride)
   second_half,  // targets at positions ctx/2+1 … ctx-1 (llama.cpp)
-  hf_weights,   // as all; window means weighted by their length less one, as transformers' documented code does
+  hf_weights,   // as all; window means weighted by their length less one, as transformers' documented code
+                // does
 };
 enum class BosRule : std::uint8_t { automatic, always, never };
 enum class Cutting : std::uint8_t {
@@ -30,7 +31,8 @@ struct Protocol {
   ScoreRule score = ScoreRule::all;
   BosRule bos = BosRule::automatic;
   Cutting cutting = Cutting::disjoint;
-  bool bos_every_window = true;  // the first token of every window is overwritten; false: at the very start only
+  bool bos_every_window =
+      true;  // the first token of every window is overwritten; false: at the very start only
 };
 const char* score_name(ScoreRule rule);
 const char* bos_name(BosRule rule);
@@ -58,13 +60,15 @@ struct CutText {
   std::int64_t dropped_tokens = 0;  // of the text's end, not in any window
   bool bos_added = false;
 };
-// ids: the whole text's, without BOS. bos: the id to use if the rule asks for one. Throws Error (input) if the
-// text is shorter than one window, Error (usage) if BOS is asked for and the tokenizer has none.
+// ids: the whole text's, without BOS. bos: the id to use if the rule asks for one. Throws Error (input) if
+// the text is shorter than one window, Error (usage) if BOS is asked for and the tokenizer has none.
 CutText cut_text(std::span<const std::int32_t> ids, const Protocol& protocol, bool tokenizer_adds_bos,
-                 std::optional<std::int32_t> bos, std::optional<std::int32_t> eos, std::string_view text_name);
+                 std::optional<std::int32_t> bos, std::optional<std::int32_t> eos,
+                 std::string_view text_name);
 
 // Windows given as token ids (product.md, --token-ids): scored by the protocol's rule, no BOS added.
-std::vector<EvalWindow> windows_of_ids(std::vector<std::vector<std::int32_t>> windows, const Protocol& protocol);
+std::vector<EvalWindow> windows_of_ids(std::vector<std::vector<std::int32_t>> windows,
+                                       const Protocol& protocol);
 // A JSON array of arrays of token ids, all of one length, each id in [0, vocab). Throws Error (input).
 std::vector<std::vector<std::int32_t>> read_token_ids(const std::string& path, std::int64_t vocab);
 

@@ -1,6 +1,6 @@
 // Token scores of one scheme in one window, their sums, and what a run makes of them (product.md, `eval`).
-// Sums are in double over the window's scored tokens in order; totals are sums over windows in order, so they do
-// not depend on passes.
+// Sums are in double over the window's scored tokens in order; totals are sums over windows in order, so they
+// do not depend on passes.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ namespace quantmap {
 struct WindowScores {
   std::int64_t scheme = 0;  // position: 0 is the reference
   std::int64_t window = 0;
-  double weight = 0;        // of the window's mean NLL (EvalWindow::weight)
+  double weight = 0;  // of the window's mean NLL (EvalWindow::weight)
   // Per scored token, in order.
   std::vector<float> nll, kl, tv, delta_p;
   std::vector<std::uint8_t> top1;  // 1: agrees, 0: not, 2: not, where the reference led by more than 0.1
-  // Sums over tokens. Tokens whose KL is infinite are counted and left out of kl and kl2; a NaN makes its sum NaN.
+  // Sums over tokens. Tokens whose KL is infinite are counted and left out of kl and kl2; a NaN makes its sum
+  // NaN.
   double nll_sum = 0, nll2_sum = 0, kl_sum = 0, kl2_sum = 0, kl_max = 0, tv_sum = 0, delta_p_sum = 0,
          delta_p2_sum = 0;
   std::int64_t top1_sum = 0, margin_flips = 0, kl_infinite = 0;
@@ -53,16 +54,16 @@ struct ScoreSummary {
 // All windows of one scheme and of the reference, in window order, the same tokens in both.
 ScoreSummary summarize(std::span<const WindowScores> scheme, std::span<const WindowScores> reference);
 
-// Standard error of a mean over tokens that are clustered in windows (formats.md, section 11): C/(C-1) times the
-// sum over windows of (window sum - window count * mean)^2, over n^2. Empty for fewer than two windows.
+// Standard error of a mean over tokens that are clustered in windows (formats.md, section 11): C/(C-1) times
+// the sum over windows of (window sum - window count * mean)^2, over n^2. Empty for fewer than two windows.
 struct Cluster {
   double sum = 0;
   double count = 0;
 };
 Number clustered_stderr(std::span<const Cluster> windows);
 
-// Quantile by linear interpolation at f (n-1) of the sorted values; empty where fewer than 50 values lie beyond
-// it on the thinner side.
+// Quantile by linear interpolation at f (n-1) of the sorted values; empty where fewer than 50 values lie
+// beyond it on the thinner side.
 Number exact_quantile(std::span<const float> sorted, double f);
 
 }  // namespace quantmap

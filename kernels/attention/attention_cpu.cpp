@@ -94,7 +94,8 @@ void attention(const AttentionInput& in, std::byte* scratch) {
           std::copy(from, from + dim, reinterpret_cast<float*>(q) + row * dim);
       }
     const std::int64_t offset = key_begin * dim * operand_bytes(in.type);
-    multiply_once(in.type, q, rows, dim, static_cast<const std::byte*>(in.k) + offset, dim, true, keys, scores);
+    multiply_once(in.type, q, rows, dim, static_cast<const std::byte*>(in.k) + offset, dim, true, keys,
+                  scores);
     float* sums = out + rows * dim;
     const float scale = in.k_scale_count == 1 ? in.scale * in.k_scale[0] : in.scale;
     const float* key_scales = in.k_scale_count > 1 ? in.k_scale + key_begin : nullptr;
@@ -105,8 +106,7 @@ void attention(const AttentionInput& in, std::byte* scratch) {
       for (std::int64_t h = 0; h < in.group; ++h) {
         const std::int64_t row = t * in.group + h;
         sums[row] = softmax_row(scores + row * keys, keys, first, last, scale, key_scales);
-        if (bf16)
-          to_bf16(scores + row * keys, keys, reinterpret_cast<std::uint16_t*>(rounded) + row * keys);
+        if (bf16) to_bf16(scores + row * keys, keys, reinterpret_cast<std::uint16_t*>(rounded) + row * keys);
       }
     }
     multiply_once(in.type, bf16 ? static_cast<const void*>(rounded) : scores, rows, keys,

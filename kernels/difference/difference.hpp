@@ -1,5 +1,5 @@
-// How far a tensor is from its reference, in one pass over a row: the sums behind relative error, SQNR, cosine
-// and maximum error (formats.md, section 11). FP32 inputs, every sum in double.
+// How far a tensor is from its reference, in one pass over a row: the sums behind relative error, SQNR,
+// cosine and maximum error (formats.md, section 11). FP32 inputs, every sum in double.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 namespace quantmap {
 
 struct RowDifference {
-  double error2 = 0;     // sum (y - x)^2
-  double reference2 = 0;  // sum x^2
-  double value2 = 0;     // sum y^2
-  double dot = 0;        // sum x y
-  float max_error = 0;   // max |y - x|
-  float amax = 0;        // max |x|
+  double error2 = 0;           // sum (y - x)^2
+  double reference2 = 0;       // sum x^2
+  double value2 = 0;           // sum y^2
+  double dot = 0;              // sum x y
+  float max_error = 0;         // max |y - x|
+  float amax = 0;              // max |x|
   std::int64_t nonfinite = 0;  // values of y that are NaN or Inf; left out of the sums, as is their x
 };
 

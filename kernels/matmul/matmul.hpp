@@ -1,7 +1,7 @@
 // Matrix products on oneDNN: y = x W^T with FP32 accumulation, operands FP32 or BF16. Each call runs on the
 // calling thread only; the caller parallelizes over tiles, so that a value's sum has the same order for any
-// number of threads. Where the processor has no BF16 products, BF16 operands are widened and multiplied in FP32:
-// the same products, FP32 sums (architecture.md, Arithmetic).
+// number of threads. Where the processor has no BF16 products, BF16 operands are widened and multiplied in
+// FP32: the same products, FP32 sums (architecture.md, Arithmetic).
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ class PackedMatrix {
 // Upper bound of PackedMatrix::bytes() for the memory plan.
 std::int64_t packed_bytes_bound(OperandType type, std::int64_t n, std::int64_t k);
 
-// One product with a right-hand side used once: y [m][n] = x [m][k] times w, where w is [n][k] (transposed = true,
-// as keys) or [k][n] (false, as values) with row stride w_stride; x and y contiguous. (A strided y would send
-// oneDNN 2.6 to its reference implementation.)
+// One product with a right-hand side used once: y [m][n] = x [m][k] times w, where w is [n][k] (transposed =
+// true, as keys) or [k][n] (false, as values) with row stride w_stride; x and y contiguous. (A strided y
+// would send oneDNN 2.6 to its reference implementation.)
 void multiply_once(OperandType type, const void* x, std::int64_t m, std::int64_t k, const void* w,
                    std::int64_t w_stride, bool transposed, std::int64_t n, float* y);
 

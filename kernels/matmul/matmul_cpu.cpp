@@ -40,8 +40,7 @@ std::unique_ptr<Product> make_product(const memory::desc& x, const memory::desc&
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   auto product = std::make_unique<Product>();
-  product->description =
-      dnnl::matmul::primitive_desc(dnnl::matmul::desc(x, w, y), attributes, engine());
+  product->description = dnnl::matmul::primitive_desc(dnnl::matmul::desc(x, w, y), attributes, engine());
   product->primitive = dnnl::matmul(product->description);
   product->scratch = product->description.scratchpad_desc().get_size();
   return product;
@@ -83,11 +82,11 @@ void execute(const Product& product, const void* x, const void* w, float* y) {
   std::size_t room = scratch.size();
   std::align(64, product.scratch, aligned, room);
   const auto& d = product.description;
-  product.primitive.execute(
-      stream, {{DNNL_ARG_SRC, memory(d.src_desc(), engine(), const_cast<void*>(x))},
-               {DNNL_ARG_WEIGHTS, memory(d.weights_desc(), engine(), const_cast<void*>(w))},
-               {DNNL_ARG_DST, memory(d.dst_desc(), engine(), y)},
-               {DNNL_ARG_SCRATCHPAD, memory(d.scratchpad_desc(), engine(), aligned)}});
+  product.primitive.execute(stream,
+                            {{DNNL_ARG_SRC, memory(d.src_desc(), engine(), const_cast<void*>(x))},
+                             {DNNL_ARG_WEIGHTS, memory(d.weights_desc(), engine(), const_cast<void*>(w))},
+                             {DNNL_ARG_DST, memory(d.dst_desc(), engine(), y)},
+                             {DNNL_ARG_SCRATCHPAD, memory(d.scratchpad_desc(), engine(), aligned)}});
   stream.wait();
 }
 
@@ -177,11 +176,10 @@ void PackedMatrix::multiply(const void* x, std::int64_t m, float* y) const {
     wide = widened(x, m * s.k);
     x = wide.data();
   }
-  const Product& product =
-      cache().get(Key{s.held, m, s.k, s.n, 0, Layout::packed}, [&] {
-        return make_product(memory::desc({m, s.k}, data_type(s.held), Tag::ab), s.layout,
-                            memory::desc({m, s.n}, memory::data_type::f32, Tag::ab));
-      });
+  const Product& product = cache().get(Key{s.held, m, s.k, s.n, 0, Layout::packed}, [&] {
+    return make_product(memory::desc({m, s.k}, data_type(s.held), Tag::ab), s.layout,
+                        memory::desc({m, s.n}, memory::data_type::f32, Tag::ab));
+  });
   if (product.description.weights_desc() != s.layout)
     fail("matrix product", "", "two packed layouts for one shape");
   execute(product, x, s.data.get(), y);

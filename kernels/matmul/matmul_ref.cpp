@@ -13,8 +13,8 @@ void multiply_ref(OperandType type, const void* x, std::int64_t m, std::int64_t 
     for (std::int64_t c = 0; c < n; ++c) {
       double sum = 0;
       for (std::int64_t i = 0; i < k; ++i)
-        sum += double{value(x, r * k + i)} *
-               double{value(w, transposed ? c * w_stride + i : i * w_stride + c)};
+        sum +=
+            double{value(x, r * k + i)} * double{value(w, transposed ? c * w_stride + i : i * w_stride + c)};
       y[r * n + c] = static_cast<float>(sum);
     }
 }

@@ -1,6 +1,6 @@
 // RMSNorm (Zhang and Sennrich 2019, arXiv 1910.07467): out = x / sqrt(mean(x^2) + eps) * weight, row by row.
-// x, out: [rows][cols] with their own row strides (in values); weight: [cols]. The mean is taken in double, the
-// rest in FP32. x and out may be the same array.
+// x, out: [rows][cols] with their own row strides (in values); weight: [cols]. The mean is taken in double,
+// the rest in FP32. x and out may be the same array.
 #pragma once
 
 #include <cstdint>

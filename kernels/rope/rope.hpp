@@ -1,5 +1,5 @@
-// Rotary position embedding (Su et al. 2021, arXiv 2104.09864) in the half-split layout of HF checkpoints: pair
-// i of a head is (x[i], x[i + head_dim/2]).
+// Rotary position embedding (Su et al. 2021, arXiv 2104.09864) in the half-split layout of HF checkpoints:
+// pair i of a head is (x[i], x[i + head_dim/2]).
 #pragma once
 
 #include <cstdint>

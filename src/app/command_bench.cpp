@@ -21,7 +21,7 @@ namespace po = boost::program_options;
 
 constexpr double kLeast = 0.004;         // seconds of one repetition of a quantizer or kernel
 constexpr double kLeastProducts = 0.02;  // seconds of products, for each shape
-constexpr double kPassFlops = 3e11;      // of one forward, unless --windows says otherwise
+constexpr double kPassFlops = 6e11;      // of one forward, unless --windows says otherwise
 constexpr std::int64_t kMostWindows = 16;
 
 CommandSpec bench_spec() {

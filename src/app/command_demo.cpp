@@ -11,8 +11,9 @@ namespace quantmap {
 namespace {
 
 // The schemes that a newcomer should see side by side: weights alone, weights and activations, the cache.
-const std::vector<std::string> kDemoSchemes = {"W8A16", "W4A16", "W4A16_G32", "W8A8",     "W4A8",       "FP8_DYNAMIC", "MXFP8",
-                                               "MXFP4", "NVFP4", "NVFP4A16",  "NF4",      "BF16+KVFP8", "W4A16+KVFP8"};
+const std::vector<std::string> kDemoSchemes = {"W8A16",       "W4A16",      "W4A16_G32",  "W8A8",  "W4A8",
+                                               "FP8_DYNAMIC", "MXFP8",      "MXFP4",      "NVFP4", "NVFP4A16",
+                                               "NF4",         "BF16+KVFP8", "W4A16+KVFP8"};
 constexpr std::int64_t kDemoCtx = 512;
 constexpr const char* kDemoDb = "quantmap-demo.db";
 constexpr const char* kDemoMarkdown = "quantmap-demo.md";
@@ -41,8 +42,7 @@ int run_demo(const CommandLine& line) {
   write_file_atomically(kDemoMarkdown,
                         write_evaluation(result.run, result.evaluations, OutputFormat::md, 200));
   if (!request.common.quiet)
-    fmt::print(stderr,
-               "\nresults: {} (run {}), table in Markdown: {}\nnext: quantmap query layers --db {}\n",
+    fmt::print(stderr, "\nresults: {} (run {}), table in Markdown: {}\nnext: quantmap query layers --db {}\n",
                request.common.db, result.run.id, kDemoMarkdown, request.common.db);
   return 0;
 }

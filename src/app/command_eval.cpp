@@ -16,28 +16,31 @@ CommandSpec eval_spec() {
       "in one pass over the model; every row with its uncertainty, kept in the database.";
   po::options_description options("Options of eval");
   using Words = std::vector<std::string>;
-  options.add_options()                                                                                    //
+  options.add_options()                                                                                   //
       ("model", po::value<std::string>(), "directory with config.json and safetensors, or a .gguf file")  //
       ("text", po::value<std::string>(), "UTF-8 text, one document")                                      //
       ("token-ids", po::value<std::string>(), "JSON array of arrays of token ids, in place of a text")    //
       ("schemes", po::value<Words>()->multitoken()->composing(),
-       "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json")                           //
-      ("scheme", po::value<Words>()->multitoken()->composing(), "the same")                               //
-      ("protocol", po::value<std::string>(), "llama.cpp, gptq, hf or lm-eval: its ctx, scoring, stride, BOS")  //
-      ("ctx", po::value<std::int64_t>(), "tokens in a window (2048, or the model's limit if less)")       //
-      ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")                         //
-      ("windows", po::value<std::int64_t>(), "the first N windows only")                                  //
-      ("score", po::value<std::string>(), "all, second-half or hf-weights")                               //
-      ("bos", po::value<std::string>(), "auto, always or never")                                          //
-      ("compute", po::value<std::string>()->default_value("bf16"), "bf16, f32 or bf16-serve")             //
-      ("noise-floor", "also the distance between the BF16 and the FP32 reference")                        //
+       "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json")  //
+      ("scheme", po::value<Words>()->multitoken()->composing(), "the same")   //
+      ("protocol", po::value<std::string>(),
+       "llama.cpp, gptq, hf or lm-eval: its ctx, scoring, stride, BOS")                              //
+      ("ctx", po::value<std::int64_t>(), "tokens in a window (2048, or the model's limit if less)")  //
+      ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")                    //
+      ("windows", po::value<std::int64_t>(), "the first N windows only")                             //
+      ("score", po::value<std::string>(), "all, second-half or hf-weights")                          //
+      ("bos", po::value<std::string>(), "auto, always or never")                                     //
+      ("compute", po::value<std::string>()->default_value("bf16"), "bf16, f32 or bf16-serve")        //
+      ("noise-floor", "also the distance between the BF16 and the FP32 reference")                   //
       ("resume", "go on with the unfinished run of the same inputs");
   spec.options.add(options);
   spec.positionals = {"model"};
   spec.examples =
       "  quantmap eval datasets/demo --text datasets/demo/text.txt --ctx 512 --schemes W4A16 W8A8 NVFP4\n"
-      "  quantmap eval model.gguf --text wiki.test.raw --protocol llama.cpp --windows 8 --schemes W4A16+KVFP8\n"
-      "  quantmap eval model/ --text f.txt --schemes w=int4:g64:asym,a=int8:token,kv=int8:token @recipe.json\n";
+      "  quantmap eval model.gguf --text wiki.test.raw --protocol llama.cpp --windows 8 --schemes "
+      "W4A16+KVFP8\n"
+      "  quantmap eval model/ --text f.txt --schemes w=int4:g64:asym,a=int8:token,kv=int8:token "
+      "@recipe.json\n";
   return spec;
 }
 

@@ -28,8 +28,8 @@ int run_formats(const CommandLine& line) {
     row.emplace_back(std::string(format.reference));
     table.rows.push_back(std::move(row));
   }
-  table.notes.emplace_back(
-      fmt::format("bits/value: scales counted, for weights of {} × {} in the default granularity", kRows, kCols));
+  table.notes.emplace_back(fmt::format(
+      "bits/value: scales counted, for weights of {} × {} in the default granularity", kRows, kCols));
   std::string text = write(table, common.format, output_width(common));
   if (common.format == OutputFormat::table || common.format == OutputFormat::md) {
     Table names;

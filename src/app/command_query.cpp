@@ -14,7 +14,8 @@ CommandSpec query_spec() {
   CommandSpec spec;
   spec.name = "query";
   spec.usage = "[NAME | --sql \"SELECT …\"] [--db FILE]";
-  spec.does = "Named questions, or read-only SQL, on the results database. Without either: the list of questions.";
+  spec.does =
+      "Named questions, or read-only SQL, on the results database. Without either: the list of questions.";
   po::options_description options("Options of query");
   options.add_options()                                                      //
       ("name", po::value<std::string>(), "a named question (or its place)")  //

@@ -52,9 +52,7 @@ class InterruptGuard {
   struct sigaction old_term_ {};
 };
 
-std::string now_utc() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
+std::string now_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
 std::string machine() {
   std::ifstream file("/proc/cpuinfo");
@@ -103,7 +101,8 @@ Input read_input(const EvaluationRequest& request, const Checkpoint& checkpoint)
     input.ids_sha256 = sha256_of_ids(all);
     input.text_tokens = static_cast<std::int64_t>(all.size());
     input.windows = windows_of_ids(std::move(ids), input.protocol);
-    input.first_ids.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kFirstIds)));
+    input.first_ids.assign(all.begin(),
+                           all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kFirstIds)));
   } else {
     input.protocol = resolve_protocol(request.protocol, limit);
     const MappedFile text(request.text);
@@ -118,8 +117,8 @@ Input read_input(const EvaluationRequest& request, const Checkpoint& checkpoint)
     input.tokenizer_sha256 = tokenizer->fingerprint();
     input.ids_sha256 = sha256_of_ids(ids);
     input.text_tokens = static_cast<std::int64_t>(ids.size());
-    CutText cut = cut_text(ids, input.protocol, tokenizer->add_bos(), tokenizer->bos(), tokenizer->eos(),
-                           request.text);
+    CutText cut =
+        cut_text(ids, input.protocol, tokenizer->add_bos(), tokenizer->bos(), tokenizer->eos(), request.text);
     input.windows = std::move(cut.windows);
     input.dropped_tokens = cut.dropped_tokens;
     input.bos_added = cut.bos_added;
@@ -167,7 +166,8 @@ std::vector<SchemeRecord> scheme_records(const EvaluationRequest& request, const
   };
   add("BF16", reference, reference.spelling());
   for (const Scheme& scheme : request.schemes) add(scheme.given(), scheme, scheme.spelling());
-  if (request.noise_floor) add(kNoiseFloor, reference, fmt::format("{}, compute {}", reference.spelling(), floor_compute));
+  if (request.noise_floor)
+    add(kNoiseFloor, reference, fmt::format("{}, compute {}", reference.spelling(), floor_compute));
   return records;
 }
 
@@ -258,9 +258,10 @@ std::vector<std::string> scheme_notes(const Scheme& scheme, int layers, const Wa
 std::vector<std::string> grid_notes(const Checkpoint& checkpoint) {
   const auto grid = find_coarse_grid(checkpoint);
   if (!grid) return {};
-  return {fmt::format("this checkpoint was quantized before: {:.1f} % of {} blocks of {} weights hold at most {} "
-                      "values, a {}-bit grid; {}-bit numbers are flattered",
-                      100 * grid->share, grid->blocks, grid->block, 1 << grid->bits, grid->bits, grid->bits)};
+  return {
+      fmt::format("this checkpoint was quantized before: {:.1f} % of {} blocks of {} weights hold at most {} "
+                  "values, a {}-bit grid; {}-bit numbers are flattered",
+                  100 * grid->share, grid->blocks, grid->block, 1 << grid->bits, grid->bits, grid->bits)};
 }
 
 class Evaluation {
@@ -271,8 +272,8 @@ class Evaluation {
   EvaluationResult run() {
     prepare();
     walkers_ = walkers_of(request_);
-    SweepPlan plan = plan_sweep(checkpoint_, walkers_, input_.windows,
-                                request_.common.memory.value_or(default_memory()));
+    SweepPlan plan =
+        plan_sweep(checkpoint_, walkers_, input_.windows, request_.common.memory.value_or(default_memory()));
     database_.emplace(Database::open(request_.common.db));  // only now: bad input leaves no file behind
     if (request_.resume) {
       if (const auto earlier = database_->find_run(run_.key)) {
@@ -335,8 +336,8 @@ class Evaluation {
       notes.emplace_back("this processor has no BF16 products: BF16 operands are multiplied in FP32");
     const std::int64_t limit = checkpoint_.config().max_position;
     if (limit > 0 && run_.ctx > limit)
-      notes.push_back(fmt::format("windows of {} tokens are longer than the {} positions the model was made for",
-                                  run_.ctx, limit));
+      notes.push_back(fmt::format(
+          "windows of {} tokens are longer than the {} positions the model was made for", run_.ctx, limit));
     run_.notes = nlohmann::json(notes).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     run_.key = run_key(request_, run_, input_);
   }
@@ -348,15 +349,17 @@ class Evaluation {
       states_.push_back(WalkerState::unpack(record.state));
     if (states_.size() != schemes_.size())
       fail("database", request_.common.db,
-           fmt::format("run {} holds the state of {} schemes, not {}", run_.id, states_.size(), schemes_.size()));
+           fmt::format("run {} holds the state of {} schemes, not {}", run_.id, states_.size(),
+                       schemes_.size()));
     say(fmt::format("run {} resumes at window {} of {}", run_.id, first_window_, run_.windows));
   }
 
   void announce(const SweepPlan& plan) const {
-    say(fmt::format("run {}: {} schemes and the reference on {} windows of {} tokens, {} pass{} of {} windows, {} "
-                    "planned ({} threads)",
-                    run_.id, walkers_.size() - 1, run_.windows, run_.ctx, plan.passes,
-                    plan.passes == 1 ? "" : "es", plan.windows_per_pass, format_size(plan.bytes), run_.threads));
+    say(fmt::format(
+        "run {}: {} schemes and the reference on {} windows of {} tokens, {} pass{} of {} windows, {} "
+        "planned ({} threads)",
+        run_.id, walkers_.size() - 1, run_.windows, run_.ctx, plan.passes, plan.passes == 1 ? "" : "es",
+        plan.windows_per_pass, format_size(plan.bytes), run_.threads));
   }
 
   void sweep(const SweepPlan& plan) {

@@ -13,8 +13,10 @@ namespace quantmap {
 namespace {
 
 constexpr std::array<Command, 5> kCommands = {{
-    {"eval", "MODEL --text F --schemes S…", "perplexity and KL divergence of many schemes in one pass", run_eval},
-    {"query", "[NAME | --sql \"SELECT …\"]", "named questions or read-only SQL on the results database", run_query},
+    {"eval", "MODEL --text F --schemes S…", "perplexity and KL divergence of many schemes in one pass",
+     run_eval},
+    {"query", "[NAME | --sql \"SELECT …\"]", "named questions or read-only SQL on the results database",
+     run_query},
     {"formats", "", "the number formats: bits, block, scale, range, specification", run_formats},
     {"bench", "[MODEL]", "this machine's rates, and the forward pass as a share of them", run_bench},
     {"demo", "", "eval on the small model and text that come with quantmap", run_demo},

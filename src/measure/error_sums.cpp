@@ -50,8 +50,8 @@ std::optional<double> LogHistogram::quantile(double f) const {
   return std::nullopt;
 }
 
-void ErrorSums::add_row(double error2, double reference2, double value2, double dot, float max_error, float amax,
-                        std::int64_t nonfinite, std::int64_t count) {
+void ErrorSums::add_row(double error2, double reference2, double value2, double dot, float max_error,
+                        float amax, std::int64_t nonfinite, std::int64_t count) {
   error2_ += error2;
   reference2_ += reference2;
   value2_ += value2;

@@ -1,6 +1,6 @@
 // Mergeable error statistics of a tensor against its reference (formats.md, section 11): what is added row by
-// row, window after window, and what is read off at the end. Adding windows in order gives the same bits however
-// they were grouped into passes.
+// row, window after window, and what is read off at the end. Adding windows in order gives the same bits
+// however they were grouped into passes.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ class LogHistogram {
   static constexpr int kPerDecade = 50, kDecades = 10, kBins = kPerDecade * kDecades;
   void add(double value);
   void merge(const LogHistogram& other);
-  // The smallest value that at least a share `f` of the values do not exceed; nullopt: empty, or it lies among
-  // values that are not numbers (they count as largest).
+  // The smallest value that at least a share `f` of the values do not exceed; nullopt: empty, or it lies
+  // among values that are not numbers (they count as largest).
   std::optional<double> quantile(double f) const;
   std::uint64_t count() const;
   bool operator==(const LogHistogram&) const = default;

@@ -4,13 +4,20 @@ namespace quantmap {
 
 LinearShape linear_shape(const ModelConfig& c, LinearId id) {
   switch (id) {
-    case LinearId::q: return {query_width(c), c.hidden_size, c.q_bias};
-    case LinearId::k: return {kv_width(c), c.hidden_size, c.k_bias};
-    case LinearId::v: return {kv_width(c), c.hidden_size, c.v_bias};
-    case LinearId::o: return {c.hidden_size, query_width(c), c.o_bias};
-    case LinearId::gate: return {c.intermediate_size, c.hidden_size, c.mlp_bias};
-    case LinearId::up: return {c.intermediate_size, c.hidden_size, c.mlp_bias};
-    case LinearId::down: break;
+    case LinearId::q:
+      return {query_width(c), c.hidden_size, c.q_bias};
+    case LinearId::k:
+      return {kv_width(c), c.hidden_size, c.k_bias};
+    case LinearId::v:
+      return {kv_width(c), c.hidden_size, c.v_bias};
+    case LinearId::o:
+      return {c.hidden_size, query_width(c), c.o_bias};
+    case LinearId::gate:
+      return {c.intermediate_size, c.hidden_size, c.mlp_bias};
+    case LinearId::up:
+      return {c.intermediate_size, c.hidden_size, c.mlp_bias};
+    case LinearId::down:
+      break;
   }
   return {c.hidden_size, c.intermediate_size, c.mlp_bias};
 }

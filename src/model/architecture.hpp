@@ -11,8 +11,8 @@
 namespace quantmap {
 
 enum class LinearId : std::uint8_t { q, k, v, o, gate, up, down };
-inline constexpr std::array<LinearId, 7> kLayerLinears = {LinearId::q,    LinearId::k,  LinearId::v,   LinearId::o,
-                                                          LinearId::gate, LinearId::up, LinearId::down};
+inline constexpr std::array<LinearId, 7> kLayerLinears = {
+    LinearId::q, LinearId::k, LinearId::v, LinearId::o, LinearId::gate, LinearId::up, LinearId::down};
 
 struct LinearShape {
   std::int64_t out = 0, in = 0;
@@ -20,9 +20,9 @@ struct LinearShape {
 };
 LinearShape linear_shape(const ModelConfig& config, LinearId id);
 
-std::string layer_name(int layer);                 // `model.layers.3`
-std::string linear_name(int layer, LinearId id);   // `model.layers.3.self_attn.q_proj`
-std::string attention_name(int layer);             // `model.layers.3.self_attn`
+std::string layer_name(int layer);                // `model.layers.3`
+std::string linear_name(int layer, LinearId id);  // `model.layers.3.self_attn.q_proj`
+std::string attention_name(int layer);            // `model.layers.3.self_attn`
 inline constexpr const char* kEmbedding = "model.embed_tokens";
 inline constexpr const char* kFinalNorm = "model.norm";
 inline constexpr const char* kHead = "lm_head";

@@ -13,8 +13,8 @@ constexpr std::int64_t kRowsLookedAt = 32;  // of each Linear
 constexpr int kLayersLookedAt = 4;
 constexpr double kShare = 0.98;  // a few blocks may be kept in another type
 
-// A grid of b bits shows in blocks of at least twice 2^b values; free BF16 weights take nearly as many values as
-// a block has. From the finest claim to the coarsest.
+// A grid of b bits shows in blocks of at least twice 2^b values; free BF16 weights take nearly as many values
+// as a block has. From the finest claim to the coarsest.
 struct Candidate {
   int bits;
   std::int64_t block;

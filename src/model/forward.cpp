@@ -149,7 +149,8 @@ float* Forward::inner_rows(const Tile& tile) {
          (offset_[tile.window] + tile.row_begin) * inner_width_;
 }
 
-const float* Forward::norm_weight(const std::string& name, Compute compute, std::vector<float>& storage) const {
+const float* Forward::norm_weight(const std::string& name, Compute compute,
+                                  std::vector<float>& storage) const {
   const std::string tensor = name + ".weight";
   const TensorEntry* entry = checkpoint_.find(tensor);
   if (!entry) fail_input("checkpoint", checkpoint_.path().string(), "no tensor " + tensor);
@@ -197,7 +198,8 @@ void Forward::start(std::vector<PassWindow> windows) {
     if (!hook_) return;
     for (std::size_t w = 0; w < walkers_.size(); ++w)
       hook_({Site::embedding, LinearId::q, -1, static_cast<int>(w), windows_[window].index, 0,
-             static_cast<std::int64_t>(ids.size()), 0, width, width, hidden(static_cast<int>(w), window), width});
+             static_cast<std::int64_t>(ids.size()), 0, width, width, hidden(static_cast<int>(w), window),
+             width});
   });
 }
 
@@ -271,29 +273,31 @@ void Forward::run_linear_set(int layer, const LinearSet& set, const Step& step) 
 
     // A scale that spans the window needs its range first.
     std::vector<std::vector<TensorRange>> ranges(members.size(), std::vector<TensorRange>(windows_.size()));
-    parallel_for(static_cast<std::int64_t>(members.size() * windows_.size()), [&](std::int64_t task, int worker) {
-      const std::size_t member = static_cast<std::size_t>(task) / windows_.size();
-      const std::size_t window = static_cast<std::size_t>(task) % windows_.size();
-      const auto& mine = forms[static_cast<std::size_t>(members[member])];
-      if (std::none_of(mine.begin(), mine.end(),
-                       [](const LinearForm& f) { return f.activation.needs_tensor_range(); }))
-        return;
-      Arena arena(scratch_[static_cast<std::size_t>(worker)]);
-      float* x = arena.floats(kTileRows * step.in);
-      const auto length = static_cast<std::int64_t>(windows_[window].ids.size());
-      for (std::int64_t begin = 0; begin < length; begin += kTileRows) {
-        const Tile tile{members[member], window, begin, std::min(kTileRows, length - begin)};
-        read_input(tile, x);
-        ranges[member][window].merge(measure_range({x, static_cast<std::size_t>(tile.rows * step.in)}));
-      }
-    });
+    parallel_for(
+        static_cast<std::int64_t>(members.size() * windows_.size()), [&](std::int64_t task, int worker) {
+          const std::size_t member = static_cast<std::size_t>(task) / windows_.size();
+          const std::size_t window = static_cast<std::size_t>(task) % windows_.size();
+          const auto& mine = forms[static_cast<std::size_t>(members[member])];
+          if (std::none_of(mine.begin(), mine.end(),
+                           [](const LinearForm& f) { return f.activation.needs_tensor_range(); }))
+            return;
+          Arena arena(scratch_[static_cast<std::size_t>(worker)]);
+          float* x = arena.floats(kTileRows * step.in);
+          const auto length = static_cast<std::int64_t>(windows_[window].ids.size());
+          for (std::int64_t begin = 0; begin < length; begin += kTileRows) {
+            const Tile tile{members[member], window, begin, std::min(kTileRows, length - begin)};
+            read_input(tile, x);
+            ranges[member][window].merge(measure_range({x, static_cast<std::size_t>(tile.rows * step.in)}));
+          }
+        });
 
     std::vector<std::pair<std::size_t, Tile>> tiles;  // with the member's index
     for (std::size_t member = 0; member < members.size(); ++member)
       for (std::size_t window = 0; window < windows_.size(); ++window) {
         const auto length = static_cast<std::int64_t>(windows_[window].ids.size());
         for (std::int64_t begin = 0; begin < length; begin += kTileRows)
-          tiles.emplace_back(member, Tile{members[member], window, begin, std::min(kTileRows, length - begin)});
+          tiles.emplace_back(member,
+                             Tile{members[member], window, begin, std::min(kTileRows, length - begin)});
       }
     std::mutex counts_mutex;
     parallel_for(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, int worker) {
@@ -304,10 +308,10 @@ void Forward::run_linear_set(int layer, const LinearSet& set, const Step& step) 
       Arena arena(scratch_[static_cast<std::size_t>(worker)]);
       float* x = arena.floats(tile.rows * step.in);
       read_input(tile, x);
-      const auto view = [&](Site site, LinearId id, const float* data, std::int64_t stride, std::int64_t begin,
-                            std::int64_t cols, std::int64_t width) {
-        hook_({site, id, layer, tile.walker, windows_[tile.window].index, tile.row_begin, tile.rows, begin, cols,
-               width, data, stride});
+      const auto view = [&](Site site, LinearId id, const float* data, std::int64_t stride,
+                            std::int64_t begin, std::int64_t cols, std::int64_t width) {
+        hook_({site, id, layer, tile.walker, windows_[tile.window].index, tile.row_begin, tile.rows, begin,
+               cols, width, data, stride});
       };
       if (hook_) view(Site::linear_input, set[0], x, step.in, 0, step.in, step.in);
       float* chunk_y = arena.floats(tile.rows * kChunkRows);
@@ -326,8 +330,8 @@ void Forward::run_linear_set(int layer, const LinearSet& set, const Step& step) 
                  mine[i].k_block == mine[j].k_block;
         };
         if (prepared_for == set.size() || !same(prepared_for)) {
-          prepared = prepare_activation(mine[i], tile.rows, step.in, x, &ranges[member][tile.window], operands,
-                                        &counts);
+          prepared = prepare_activation(mine[i], tile.rows, step.in, x, &ranges[member][tile.window],
+                                        operands, &counts);
           prepared_for = i;
         }
         return prepared;
@@ -342,7 +346,8 @@ void Forward::run_linear_set(int layer, const LinearSet& set, const Step& step) 
             for (std::int64_t chunk = 0; chunk < weights[i].chunks(); ++chunk)
               weights[i].multiply(chunk, input, to + column + chunk * kChunkRows, inner_width_, partial);
             if (hook_)
-              view(Site::linear_output, set[i], to + column, inner_width_, 0, weights[i].out(), weights[i].out());
+              view(Site::linear_output, set[i], to + column, inner_width_, 0, weights[i].out(),
+                   weights[i].out());
             column += weights[i].out();
           }
           float* keys = to + query_width(c);

@@ -2,8 +2,8 @@
 // reference and each scheme) goes through a layer before the next is read. For each Linear, weights are
 // quantized once for each distinct choice and shared by all walkers that have it.
 //
-// A pass holds the hidden states of all walkers for a set of windows. Tiles (walker, window, kTileRows tokens)
-// are the tasks; a window is never cut by a pass, so no result depends on the pass or on the threads.
+// A pass holds the hidden states of all walkers for a set of windows. Tiles (walker, window, kTileRows
+// tokens) are the tasks; a window is never cut by a pass, so no result depends on the pass or on the threads.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct PassWindow {
 
 // Largest sizes of a pass, for allocation and the memory plan.
 struct PassLimits {
-  std::int64_t tokens = 0;         // of all its windows together
+  std::int64_t tokens = 0;  // of all its windows together
   std::int64_t longest_window = 0;
 };
 
@@ -44,8 +44,9 @@ struct WalkerCounts {
 };
 
 // Called for each tile of the head on a worker thread: logits of one walker, [rows][vocab], which the visitor
-// may overwrite. For walker 0 first, then the others in order, all for the same rows on the same thread; walker
-// 0's logits and the visitor's own scratch [rows][vocab] stay as they are until the last walker was visited.
+// may overwrite. For walker 0 first, then the others in order, all for the same rows on the same thread;
+// walker 0's logits and the visitor's own scratch [rows][vocab] stay as they are until the last walker was
+// visited.
 struct HeadTile {
   int walker = 0;
   int worker = 0;
@@ -112,7 +113,8 @@ class Forward {
   std::vector<std::int64_t> offset_;  // first token of each window in the pass
   std::int64_t inner_width_ = 0;
   std::vector<std::vector<float>> hidden_;  // [walker][tokens * hidden_size]
-  std::vector<std::vector<float>> inner_;   // [walker][tokens * inner_width]: q, k, v, then the MLP's inner values
+  std::vector<std::vector<float>>
+      inner_;  // [walker][tokens * inner_width]: q, k, v, then the MLP's inner values
   std::vector<std::vector<std::byte>> scratch_;  // one a worker
   RopeTable rope_;
   Hook hook_;

@@ -33,9 +33,9 @@ struct CacheOperand {
 
 // x: [tokens][head_dim], overwritten. Scales of rows may stay outside for keys (they are constant along the
 // summed axis), not for values.
-CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_scales_outside, std::int64_t tokens,
-                           std::int64_t dim, float* x, const TensorRange* range, Arena& arena,
-                           QuantCounts* counts) {
+CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_scales_outside,
+                           std::int64_t tokens, std::int64_t dim, float* x, const TensorRange* range,
+                           Arena& arena, QuantCounts* counts) {
   CacheOperand result;
   if (type == OperandType::f32) {
     if (!spec.is_reference()) quantize_tokens(spec, tokens, dim, x, x, range, counts);
@@ -45,7 +45,8 @@ CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_sca
   auto* operand = reinterpret_cast<std::uint16_t*>(arena.bytes(tokens * dim * 2));
   result.data = operand;
   const OperandForm form = spec.is_reference() ? OperandForm{} : operand_form(spec);
-  const bool outside = form.outer == OuterScale::tensor || (form.outer == OuterScale::row && row_scales_outside);
+  const bool outside =
+      form.outer == OuterScale::tensor || (form.outer == OuterScale::row && row_scales_outside);
   if (spec.is_reference()) {
     to_bf16(x, tokens * dim, operand);
   } else if (form.outer == OuterScale::none || outside) {
@@ -123,8 +124,8 @@ void Forward::run_attention(int layer) {
     QuantCounts counts;
     const CacheOperand keys = cache_operand(choice.key, type, true, length, c.head_dim, gather(keys_at),
                                             &range.key, arena, &counts);
-    const CacheOperand values = cache_operand(choice.value, type, false, length, c.head_dim, gather(values_at),
-                                              &range.value, arena, &counts);
+    const CacheOperand values = cache_operand(choice.value, type, false, length, c.head_dim,
+                                              gather(values_at), &range.value, arena, &counts);
     const std::int64_t group = c.heads / c.kv_heads;
     AttentionInput input;
     input.type = type;

@@ -96,7 +96,8 @@ void Forward::run_head(const std::function<RowRange(std::int64_t)>& rows_of, con
       const LinearWeights& head = weights[weights_of[w]];
       for (std::int64_t chunk = 0; chunk < head.chunks(); ++chunk)
         head.multiply(chunk, input, logits + chunk * kChunkRows, c.vocab_size, partial);
-      visit({static_cast<int>(w), worker, windows_[rows.window].index, rows.begin, rows.count, logits, visitors});
+      visit({static_cast<int>(w), worker, windows_[rows.window].index, rows.begin, rows.count, logits,
+             visitors});
     }
   });
   checkpoint_.release(tensor + ".weight");

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "formats/bf16.hpp"
+#include "formats/row_kernels.hpp"
 #include "model/operand_scale.hpp"
 
 namespace quantmap {
@@ -42,8 +43,16 @@ bool needs_whole_matrix(const QuantSpec& spec) {
   return spec.nested || (spec.granularity == Granularity::tile && kChunkRows % spec.tile_rows != 0);
 }
 
-// NF4 runs its blocks over the flattened tensor. In weights they may cross rows; a token's activation or cached
-// value must not depend on its neighbours, so there each row is quantized by itself.
+// The form in which a Linear's weights meet its activations. FP8 groups along a row are decoded, as INT4
+// groups are: each output has scales of its own along the summed axis, so no partial product has one to
+// share.
+OperandForm weight_operand_form(const QuantSpec& spec) {
+  const OperandForm form = needs_whole_matrix(spec) ? OperandForm{} : operand_form(spec);
+  return form.outer == OuterScale::row_group ? OperandForm{} : form;
+}
+
+// NF4 runs its blocks over the flattened tensor. In weights they may cross rows; a token's activation or
+// cached value must not depend on its neighbours, so there each row is quantized by itself.
 bool crosses_rows(const QuantSpec& spec, std::int64_t cols) {
   return spec.format->kind == FormatKind::lookup && cols % spec.format->block != 0;
 }
@@ -60,10 +69,11 @@ void quantize_tokens(const QuantSpec& spec, std::int64_t rows, std::int64_t cols
     quantize_dequantize(spec, 1, cols, x + r * cols, out + r * cols, range, counts);
 }
 
-std::int64_t quantize_token_operands(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
-                                     std::uint16_t* operand, float* outer, const TensorRange* range,
-                                     QuantCounts* counts) {
-  if (!crosses_rows(spec, cols)) return quantize_operand_bf16(spec, rows, cols, x, operand, outer, range, counts);
+std::int64_t quantize_token_operands(const QuantSpec& spec, std::int64_t rows, std::int64_t cols,
+                                     const float* x, std::uint16_t* operand, float* outer,
+                                     const TensorRange* range, QuantCounts* counts) {
+  if (!crosses_rows(spec, cols))
+    return quantize_operand_bf16(spec, rows, cols, x, operand, outer, range, counts);
   std::int64_t tiny = 0;
   for (std::int64_t r = 0; r < rows; ++r)
     tiny += quantize_operand_bf16(spec, 1, cols, x + r * cols, operand + r * cols, outer, range, counts);
@@ -72,9 +82,12 @@ std::int64_t quantize_token_operands(const QuantSpec& spec, std::int64_t rows, s
 
 const char* compute_name(Compute compute) {
   switch (compute) {
-    case Compute::f32: return "f32";
-    case Compute::bf16_serve: return "bf16-serve";
-    case Compute::bf16: break;
+    case Compute::f32:
+      return "f32";
+    case Compute::bf16_serve:
+      return "bf16-serve";
+    case Compute::bf16:
+      break;
   }
   return "bf16";
 }
@@ -85,7 +98,7 @@ LinearForm linear_form(const QuantSpec& weight, const QuantSpec& activation, Com
     form.type = OperandType::f32;  // FP16 values do not fit BF16
     return form;
   }
-  const OperandForm w = needs_whole_matrix(weight) ? OperandForm{} : operand_form(weight);
+  const OperandForm w = weight_operand_form(weight);
   const OperandForm x = operand_form(activation);
   if (w.outer == OuterScale::tile)
     form.k_block = w.group;
@@ -104,8 +117,9 @@ std::int64_t activation_scratch_bytes(const LinearForm& form, std::int64_t rows,
          aligned(rows * 4);
 }
 
-ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std::int64_t cols, const float* x,
-                                  const TensorRange* range, std::byte* scratch, QuantCounts* counts) {
+ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std::int64_t cols,
+                                  const float* x, const TensorRange* range, std::byte* scratch,
+                                  QuantCounts* counts) {
   ActivationTile tile;
   tile.rows = rows;
   tile.cols = cols;
@@ -142,8 +156,9 @@ ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std
       if (tiny > 0) {
         const std::vector<float> lift = lift_tiny_rows(operand, rows, cols);
         if (!lift.empty()) {
-          float* to = scale + aligned(std::max({std::int64_t{1}, rows, outer_scale_count(x_form, rows, cols)}) *
-                                      4) / 4;
+          float* to =
+              scale +
+              aligned(std::max({std::int64_t{1}, rows, outer_scale_count(x_form, rows, cols)}) * 4) / 4;
           std::copy(lift.begin(), lift.end(), to);
           tile.lift = to;
         }
@@ -162,7 +177,7 @@ LinearWeights::LinearWeights(const Checkpoint& checkpoint, const std::string& na
     : form_(form), out_(out), in_(in) {
   const std::string weight = name + ".weight";
   const bool whole = needs_whole_matrix(form.weight);
-  weight_form_ = form.type == OperandType::f32 || whole ? OperandForm{} : operand_form(form.weight);
+  weight_form_ = form.type == OperandType::f32 ? OperandForm{} : weight_operand_form(form.weight);
   chunk_.resize(static_cast<std::size_t>(chunks()));
   const auto read_rows = [&](std::int64_t begin, std::int64_t end, float* to) {
     checkpoint.read(weight, begin, end, to);
@@ -216,24 +231,28 @@ std::int64_t LinearWeights::chunk_width(std::int64_t chunk) const {
   return std::min(kChunkRows, out_ - chunk * kChunkRows);
 }
 
-// values: the chunk's rows; `counts` null: they are decoded already.
-void LinearWeights::build_chunk(std::int64_t index, const float* values, const TensorRange* range,
+// values: the chunk's rows, may be overwritten; `counts` null: they are decoded already.
+void LinearWeights::build_chunk(std::int64_t index, float* values, const TensorRange* range,
                                 QuantCounts* counts) {
   Chunk& chunk = chunk_[static_cast<std::size_t>(index)];
   const std::int64_t rows = chunk_width(index), size = rows * in_;
   const bool quantized = counts != nullptr && !form_.weight.is_reference();
   if (form_.type == OperandType::f32) {
-    std::vector<float> decoded(values, values + size);
-    if (quantized)
-      quantize_dequantize(form_.weight, rows, in_, values, decoded.data(), range, counts);
-    chunk.blocks.emplace_back(OperandType::f32, decoded.data(), rows, in_, kTileRows);
+    if (quantized) quantize_dequantize(form_.weight, rows, in_, values, values, range, counts);
+    chunk.blocks.emplace_back(OperandType::f32, values, rows, in_, kTileRows);
     return;
   }
   std::vector<std::uint16_t> operand(static_cast<std::size_t>(size));
   if (quantized) {
-    chunk.scale.resize(static_cast<std::size_t>(outer_scale_count(weight_form_, rows, in_)));
-    const std::int64_t tiny = quantize_operand_bf16(form_.weight, rows, in_, values, operand.data(),
-                                                    chunk.scale.data(), range, counts);
+    std::int64_t tiny = 0;
+    if (operand_form(form_.weight).outer == weight_form_.outer) {
+      chunk.scale.resize(static_cast<std::size_t>(outer_scale_count(weight_form_, rows, in_)));
+      tiny = quantize_operand_bf16(form_.weight, rows, in_, values, operand.data(), chunk.scale.data(), range,
+                                   counts);
+    } else {
+      quantize_dequantize(form_.weight, rows, in_, values, values, range, counts);
+      tiny = pack_bf16(values, size, operand.data());
+    }
     if (tiny > 0) chunk.lift = lift_tiny_rows(operand.data(), rows, in_);
   } else {
     to_bf16(values, size, operand.data());
@@ -324,7 +343,8 @@ void LinearWeights::multiply(std::int64_t index, const ActivationTile& tile, flo
   apply_outer_scaling(y, y_stride, tile.rows, cols, y, y_stride, lift);
 }
 
-std::int64_t linear_weights_bytes_bound(std::int64_t out, std::int64_t in, const LinearForm& form, int threads) {
+std::int64_t linear_weights_bytes_bound(std::int64_t out, std::int64_t in, const LinearForm& form,
+                                        int threads) {
   const std::int64_t chunks = (out + kChunkRows - 1) / kChunkRows;
   const std::int64_t rows = std::min(out, kChunkRows);
   std::int64_t total = chunks * packed_bytes_bound(form.type, rows, in);
@@ -333,7 +353,7 @@ std::int64_t linear_weights_bytes_bound(std::int64_t out, std::int64_t in, const
     total = chunks * blocks * packed_bytes_bound(form.type, rows, form.k_block);
   }
   if (!form.weight.is_reference())
-    total += outer_scale_count(operand_form(form.weight), out, in) * 4 + out * 8;
+    total += outer_scale_count(weight_operand_form(form.weight), out, in) * 4 + out * 8;
   if (needs_whole_matrix(form.weight)) total += out * in * 4;
   // While it is built: values, operand and its k-block copy of each thread's chunk.
   total += std::min<std::int64_t>(threads, chunks) * rows * in * 12;

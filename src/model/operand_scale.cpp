@@ -27,8 +27,8 @@ QUANTMAP_SIMD void add_scaled_row(float* y, std::int64_t cols, const float* part
 
 }  // namespace
 
-void apply_outer_scaling(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t cols, float* y,
-                         std::int64_t y_stride, const OuterScaling& s) {
+void apply_outer_scaling(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t cols,
+                         float* y, std::int64_t y_stride, const OuterScaling& s) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* from = x + r * x_stride;
     float* to = y + r * y_stride;
@@ -43,8 +43,8 @@ void apply_outer_scaling(const float* x, std::int64_t x_stride, std::int64_t row
   }
 }
 
-void add_scaled_block(const float* partial, std::int64_t rows, std::int64_t cols, const BlockScaling& s, float* y,
-                      std::int64_t stride) {
+void add_scaled_block(const float* partial, std::int64_t rows, std::int64_t cols, const BlockScaling& s,
+                      float* y, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const float row = s.row ? s.row[r * s.row_stride] : 1.0f;
     // Columns that share a scale go together.
@@ -63,8 +63,7 @@ std::vector<float> lift_tiny_rows(std::uint16_t* operand, std::int64_t rows, std
   for (std::int64_t r = 0; r < rows; ++r) {
     std::uint16_t* row = operand + r * cols;
     float largest = 0;
-    for (std::int64_t c = 0; c < cols; ++c)
-      largest = std::max(largest, std::abs(float_from_bf16(row[c])));
+    for (std::int64_t c = 0; c < cols; ++c) largest = std::max(largest, std::abs(float_from_bf16(row[c])));
     if (largest == 0 || !(largest < kTiny)) continue;
     int exponent = 0;
     std::frexp(largest, &exponent);

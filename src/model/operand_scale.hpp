@@ -6,9 +6,9 @@
 
 namespace quantmap {
 
-// y[r][c] = fl(fl(x[r][c] * row(r)) * col(c)) + bias[c]; x and y: [rows][cols] with their own row strides, may be
-// the same. row and col: one value each if their count is 1, else one a row or column; null: 1. bias: null or
-// [cols].
+// y[r][c] = fl(fl(x[r][c] * row(r)) * col(c)) + bias[c]; x and y: [rows][cols] with their own row strides,
+// may be the same. row and col: one value each if their count is 1, else one a row or column; null: 1. bias:
+// null or [cols].
 struct OuterScaling {
   const float* row = nullptr;
   std::int64_t row_count = 0;
@@ -16,11 +16,12 @@ struct OuterScaling {
   std::int64_t col_count = 0;
   const float* bias = nullptr;
 };
-void apply_outer_scaling(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t cols, float* y,
-                         std::int64_t y_stride, const OuterScaling& scaling);
+void apply_outer_scaling(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t cols,
+                         float* y, std::int64_t y_stride, const OuterScaling& scaling);
 
-// y += partial * (row scale * column scale), for one k block. partial: [rows][cols] contiguous; row: value for
-// row r at row[r * row_stride] or null; col: value for column c at col[(c / col_tile) * col_stride] or null.
+// y += partial * (row scale * column scale), for one k block. partial: [rows][cols] contiguous; row: value
+// for row r at row[r * row_stride] or null; col: value for column c at col[(c / col_tile) * col_stride] or
+// null.
 struct BlockScaling {
   const float* row = nullptr;
   std::int64_t row_stride = 0;
@@ -30,9 +31,9 @@ struct BlockScaling {
 void add_scaled_block(const float* partial, std::int64_t rows, std::int64_t cols, const BlockScaling& scaling,
                       float* y, std::int64_t stride);
 
-// oneDNN flushes BF16 subnormals. Rows whose largest value is tiny are scaled up by a power of two, exactly, and
-// the factor that undoes it is returned for every row (empty: no row needed it). What stays subnormal then is
-// below 2^-80 of its row's largest value. operand: BF16 bits [rows][cols].
+// oneDNN flushes BF16 subnormals. Rows whose largest value is tiny are scaled up by a power of two, exactly,
+// and the factor that undoes it is returned for every row (empty: no row needed it). What stays subnormal
+// then is below 2^-80 of its row's largest value. operand: BF16 bits [rows][cols].
 std::vector<float> lift_tiny_rows(std::uint16_t* operand, std::int64_t rows, std::int64_t cols);
 
 }  // namespace quantmap

@@ -22,7 +22,8 @@ float llama3_frequency(const RopeConfig& rope, float frequency) {
 // YaRN: the pair at which a rotation count is reached over the original context.
 double yarn_dimension(const RopeConfig& rope, std::int64_t head_dim, double rotations) {
   return static_cast<double>(head_dim) *
-         std::log(rope.original_max_position / (rotations * 2 * std::numbers::pi)) / (2 * std::log(rope.theta));
+         std::log(rope.original_max_position / (rotations * 2 * std::numbers::pi)) /
+         (2 * std::log(rope.theta));
 }
 
 }  // namespace
@@ -47,9 +48,15 @@ std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t head
         1.0 / std::pow(rope.theta, static_cast<double>(2 * i) / static_cast<double>(head_dim)));
     float& frequency = result[static_cast<std::size_t>(i)];
     switch (rope.kind) {
-      case RopeKind::standard: frequency = base; break;
-      case RopeKind::linear: frequency = static_cast<float>(base / rope.factor); break;
-      case RopeKind::llama3: frequency = llama3_frequency(rope, base); break;
+      case RopeKind::standard:
+        frequency = base;
+        break;
+      case RopeKind::linear:
+        frequency = static_cast<float>(base / rope.factor);
+        break;
+      case RopeKind::llama3:
+        frequency = llama3_frequency(rope, base);
+        break;
       case RopeKind::yarn: {
         const double ramp =
             std::clamp((static_cast<double>(i) - ramp_low) / (ramp_high - ramp_low), 0.0, 1.0);

@@ -13,8 +13,10 @@ double cache_bits(const QuantSpec& spec, std::int64_t kv_heads, std::int64_t hea
   if (spec.is_reference()) return kUnquantizedBits * static_cast<double>(kv_heads * head_dim);
   if (spec.granularity == Granularity::tensor || spec.granularity == Granularity::column)
     return static_cast<double>(spec.format->bits) * static_cast<double>(kv_heads * head_dim);
-  // Blocks along a head, none shared by two tokens; a tensor-wide scale (nvfp4) is left out by the difference.
-  return static_cast<double>(storage_bits(spec, 2 * kv_heads, head_dim) - storage_bits(spec, kv_heads, head_dim));
+  // Blocks along a head, none shared by two tokens; a tensor-wide scale (nvfp4) is left out by the
+  // difference.
+  return static_cast<double>(storage_bits(spec, 2 * kv_heads, head_dim) -
+                             storage_bits(spec, kv_heads, head_dim));
 }
 
 }  // namespace
@@ -59,7 +61,8 @@ SchemeSize scheme_size(const ModelConfig& c, const Scheme* scheme) {
   add("", 1, c.hidden_size, false);
   size.weight_bytes = bits / 8;
   size.bpw_model = bits / static_cast<double>(size.parameters);
-  if (size.quantized_values > 0) size.bpw_quantized = quantized_bits / static_cast<double>(size.quantized_values);
+  if (size.quantized_values > 0)
+    size.bpw_quantized = quantized_bits / static_cast<double>(size.quantized_values);
   return size;
 }
 

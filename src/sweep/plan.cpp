@@ -35,21 +35,21 @@ PassLimits limits_of(const std::vector<EvalWindow>& windows, std::int64_t count)
   return limits;
 }
 
-// What the sweep keeps besides the forward pass: scores of a pass, error sums, and a copy of the residual stream
-// of one window for its median on each thread.
-std::int64_t own_bytes(const Checkpoint& checkpoint, std::int64_t walkers, const PassLimits& limits, int threads) {
+// What the sweep keeps besides the forward pass: scores of a pass, error sums, and a copy of the residual
+// stream of one window for its median on each thread.
+std::int64_t own_bytes(const Checkpoint& checkpoint, std::int64_t walkers, const PassLimits& limits,
+                       int threads) {
   const ModelConfig& c = checkpoint.config();
   // Row slots, vectors of numbers, and the same packed for the store.
-  const std::int64_t scores = walkers * limits.tokens * static_cast<std::int64_t>(sizeof(TokenScore) + 2 * 17);
+  const std::int64_t scores =
+      walkers * limits.tokens * static_cast<std::int64_t>(sizeof(TokenScore) + 2 * 17);
   const auto sums = static_cast<std::int64_t>(sizeof(ErrorSums));
   return scores + 3 * walkers * c.layers * sums + threads * limits.longest_window * c.hidden_size * 4;
 }
 
 }  // namespace
 
-std::int64_t default_memory() {
-  return std::min(available_memory() * 6 / 10, std::int64_t{4} << 30);
-}
+std::int64_t default_memory() { return std::min(available_memory() * 6 / 10, std::int64_t{4} << 30); }
 
 SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
                      const std::vector<EvalWindow>& windows, std::int64_t memory) {
@@ -65,10 +65,11 @@ SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& wa
   SweepPlan plan;
   plan.least_bytes = bytes_for(1);
   if (plan.least_bytes > memory)
-    fail_usage("--memory",
-               fmt::format("{} is too little for one window of {} tokens and {} schemes: the least possible is {}M",
-                           format_size(memory), limits_of(windows, 1).longest_window, count - 1,
-                           (plan.least_bytes + (1 << 20) - 1) >> 20));
+    fail_usage(
+        "--memory",
+        fmt::format("{} is too little for one window of {} tokens and {} schemes: the least possible is {}M",
+                    format_size(memory), limits_of(windows, 1).longest_window, count - 1,
+                    (plan.least_bytes + (1 << 20) - 1) >> 20));
   std::int64_t fits = 1, beyond = total + 1;
   while (beyond - fits > 1) {
     const std::int64_t middle = fits + (beyond - fits) / 2;

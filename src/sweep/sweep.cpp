@@ -11,7 +11,8 @@
 namespace quantmap {
 namespace {
 
-// The median of |h| is only asked for where a value could be a massive activation (formats.md, 11: |a| > 100).
+// The median of |h| is only asked for where a value could be a massive activation (formats.md, 11: |a| >
+// 100).
 constexpr float kMassive = 100;
 
 double median_abs(const float* x, std::int64_t count) {
@@ -89,7 +90,8 @@ class Sweep {
     result.peaks = std::move(peaks_);
     result.states = &states_;
     job_.sink(result);
-    if (job_.progress && end == static_cast<std::int64_t>(windows_.size())) job_.progress(total_work_, total_work_);
+    if (job_.progress && end == static_cast<std::int64_t>(windows_.size()))
+      job_.progress(total_work_, total_work_);
   }
 
   void step(double tokens) {
@@ -115,7 +117,8 @@ class Sweep {
         sums.add_row(d.error2, d.reference2, d.value2, d.dot, d.max_error, d.amax, d.nonfinite, width_);
       }
       if (walker == 0) {
-        LayerPeak& peak = peaks_[window * static_cast<std::size_t>(layers_) + static_cast<std::size_t>(layer)];
+        LayerPeak& peak =
+            peaks_[window * static_cast<std::size_t>(layers_) + static_cast<std::size_t>(layer)];
         peak.layer = layer;
         peak.window = forward.windows()[window].index;
         const RowPeak top = row_peak(x, rows * width_);
@@ -139,7 +142,8 @@ class Sweep {
     std::vector<std::vector<TokenScore>> rows(static_cast<std::size_t>(windows) * walkers);
     for (std::int64_t w = 0; w < windows; ++w)
       for (std::size_t walker = 0; walker < walkers; ++walker)
-        rows[static_cast<std::size_t>(w) * walkers + walker].resize(static_cast<std::size_t>(length(first + w)));
+        rows[static_cast<std::size_t>(w) * walkers + walker].resize(
+            static_cast<std::size_t>(length(first + w)));
     const auto rows_of = [&](std::int64_t window) {
       const EvalWindow& w = windows_[static_cast<std::size_t>(window)];
       return Forward::RowRange{w.first_row(), w.last_row()};

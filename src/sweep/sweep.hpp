@@ -1,9 +1,10 @@
-// The engine: all schemes walk through the model together, a set of windows at a time (a pass). Errors against
-// the reference are taken after every layer; at the head, scores are taken tile by tile and no logits are kept.
+// The engine: all schemes walk through the model together, a set of windows at a time (a pass). Errors
+// against the reference are taken after every layer; at the head, scores are taken tile by tile and no logits
+// are kept.
 //
 // What a pass measures is handed to a sink in one piece, and everything that goes on from pass to pass is in
-// PassResult::states, so an interrupted sweep resumes behind the last piece that was stored. No number depends on
-// how windows are grouped into passes, nor on the threads.
+// PassResult::states, so an interrupted sweep resumes behind the last piece that was stored. No number
+// depends on how windows are grouped into passes, nor on the threads.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +26,12 @@ struct SweepPlan {
   std::int64_t bytes = 0;        // allocated at the peak
   std::int64_t least_bytes = 0;  // with one window a pass
 };
-// The largest passes whose allocations fit in `memory`. Throws Error (usage) naming the least possible size if
-// not even one window fits. first_window: where a resumed sweep begins.
+// The largest passes whose allocations fit in `memory`. Throws Error (usage) naming the least possible size
+// if not even one window fits. first_window: where a resumed sweep begins.
 SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
                      const std::vector<EvalWindow>& windows, std::int64_t memory);
-// What a sweep takes where --memory does not say: 60 % of the memory that is available now, 4 GiB at most (longer
-// passes save little and lose more when interrupted).
+// What a sweep takes where --memory does not say: 60 % of the memory that is available now, 4 GiB at most
+// (longer passes save little and lose more when interrupted).
 std::int64_t default_memory();
 
 // The largest value of the residual stream after a layer, in one window of the reference.
@@ -43,7 +44,7 @@ struct LayerPeak {
 
 // Errors of one walker so far, a sum a layer: what a resumed sweep continues from.
 struct WalkerState {
-  std::vector<ErrorSums> layers;       // residual stream after each layer
+  std::vector<ErrorSums> layers;              // residual stream after each layer
   std::int64_t saturated = 0, nonfinite = 0;  // activations and cache values
   double seconds = 0;
   std::string pack() const;
@@ -52,8 +53,8 @@ struct WalkerState {
 
 struct PassResult {
   std::int64_t first_window = 0, end_window = 0;
-  std::vector<WindowScores> scores;  // [window][walker]
-  std::vector<LayerPeak> peaks;      // [window][layer]
+  std::vector<WindowScores> scores;                  // [window][walker]
+  std::vector<LayerPeak> peaks;                      // [window][layer]
   const std::vector<WalkerState>* states = nullptr;  // after this pass, one a walker
 };
 
@@ -61,8 +62,8 @@ struct SweepJob {
   const Checkpoint* checkpoint = nullptr;
   std::vector<Walker> walkers;  // [0]: the reference
   const std::vector<EvalWindow>* windows = nullptr;
-  std::int64_t first_window = 0;      // 0, or where an interrupted sweep stopped
-  std::vector<WalkerState> states;    // empty, or after window first_window - 1
+  std::int64_t first_window = 0;    // 0, or where an interrupted sweep stopped
+  std::vector<WalkerState> states;  // empty, or after window first_window - 1
   std::function<void(const PassResult&)> sink;
   std::function<void(double done, double total)> progress;  // layer-tokens of all walkers; may be empty
   std::function<bool()> interrupted;                        // asked between layers; may be empty

@@ -6,33 +6,37 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/mapped_file.hpp"
 #include "checkpoint/make_files.hpp"
+#include "core/mapped_file.hpp"
 #include "support/paths.hpp"
 #include "support/run.hpp"
 
 namespace quantmap {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::demo_dir;
 using testing::fresh_dir;
+using ::testing::HasSubstr;
 using testing::run_quantmap;
 using testing::RunResult;
 using Json = nlohmann::json;
 
 std::vector<std::string> eval_demo(std::vector<std::string> more) {
-  std::vector<std::string> arguments = {"eval",        demo_dir().string(), "--text",    (demo_dir() / "text.txt").string(),
-                                        "--ctx",       "128",               "--windows", "2",
-                                        "--format",    "json",              "--quiet"};
+  std::vector<std::string> arguments = {"eval",      demo_dir().string(),
+                                        "--text",    (demo_dir() / "text.txt").string(),
+                                        "--ctx",     "128",
+                                        "--windows", "2",
+                                        "--format",  "json",
+                                        "--quiet"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
 
 TEST(CommandLine, EvalPrintsTheJsonOfTheContract) {
   const auto dir = fresh_dir("cli_json");
-  const RunResult r = run_quantmap(
-      eval_demo({"--noise-floor", "--schemes", "W4A16 BF16", "w=bf16,a=bf16,kv=bf16", "NVFP4", "w=int4:g128"}), dir.string());
+  const RunResult r = run_quantmap(eval_demo({"--noise-floor", "--schemes", "W4A16 BF16",
+                                              "w=bf16,a=bf16,kv=bf16", "NVFP4", "w=int4:g128"}),
+                                   dir.string());
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.err, "");
   const Json document = Json::parse(r.out);
@@ -66,7 +70,8 @@ TEST(CommandLine, EvalPrintsTheJsonOfTheContract) {
   EXPECT_EQ(w4["status"], "ok");
   EXPECT_GT(w4["kl_mean"].get<double>(), w4["kl_stderr"].get<double>());
   EXPECT_NEAR(std::exp(w4["nll"].get<double>()), w4["ppl"].get<double>(), 1e-9);
-  EXPECT_NEAR(w4["nll"].get<double>() - reference["nll"].get<double>(), w4["ln_ppl_ratio"].get<double>(), 1e-12);
+  EXPECT_NEAR(w4["nll"].get<double>() - reference["nll"].get<double>(), w4["ln_ppl_ratio"].get<double>(),
+              1e-12);
   EXPECT_TRUE(w4["kl_p99"].is_null());  // fewer than 50 tokens beyond it
   EXPECT_FALSE(w4["kl_p50"].is_null());
   EXPECT_TRUE(document["noise_floor"].is_object());
@@ -77,8 +82,8 @@ TEST(CommandLine, EvalPrintsTheJsonOfTheContract) {
     EXPECT_EQ(q.status, 0) << q.err;
     EXPECT_THAT(q.out, HasSubstr("W4A16")) << format;
   }
-  const RunResult sql = run_quantmap({"query", "--format", "json", "--sql", "SELECT COUNT(*) AS n FROM layer_errors"},
-                                     dir.string());
+  const RunResult sql = run_quantmap(
+      {"query", "--format", "json", "--sql", "SELECT COUNT(*) AS n FROM layer_errors"}, dir.string());
   EXPECT_EQ(Json::parse(sql.out)[0]["n"], 4 * 6) << sql.err;
 }
 
@@ -120,17 +125,23 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
       {{"eval", demo, "--text", text, "--schemes", "FP8"}, 2, "static"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--ctx", "1"}, 2, "--ctx"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--ctx", "many"}, 2, "ctx"},
-      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--protocol", "mine"}, 2, "llama.cpp, gptq, hf or lm-eval"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--protocol", "mine"},
+       2,
+       "llama.cpp, gptq, hf or lm-eval"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--score", "none"}, 2, "second-half"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--bos", "maybe"}, 2, "auto, always or never"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--stride", "4"}, 2, "--stride"},
-      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--compute", "fp64"}, 2, "bf16, f32 or bf16-serve"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--compute", "fp64"},
+       2,
+       "bf16, f32 or bf16-serve"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--memory", "1M"}, 2, "the least possible is"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--memory", "lots"}, 2, "lots"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--device", "cuda"}, 2, "not built yet"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--format", "xml"}, 2, "xml"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--wat"}, 2, "wat"},
-      {{"eval", demo, "--text", text, "--schemes", std::string("@").append((dir / "none.json").string())}, 3, "none.json"},
+      {{"eval", demo, "--text", text, "--schemes", std::string("@").append((dir / "none.json").string())},
+       3,
+       "none.json"},
       {{"eval", (dir / "nowhere").string(), "--text", text, "--schemes", "W8A8"}, 3, "nowhere"},
       {{"eval", (dir / "empty").string(), "--text", text, "--schemes", "W8A8"}, 3, "config.json"},
       {{"eval", (dir / "model.gguf").string(), "--text", text, "--schemes", "W8A8"}, 3, "model.gguf"},
@@ -138,7 +149,9 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
       {{"eval", demo, "--text", (dir / "short.txt").string(), "--schemes", "W8A8"}, 3, "short.txt"},
       {{"eval", demo, "--text", (dir / "latin1.txt").string(), "--schemes", "W8A8"}, 3, "3"},
       {{"eval", demo, "--text", text, "--windows", "999", "--ctx", "512", "--schemes", "W8A8"}, 3, "79"},
-      {{"eval", demo, "--token-ids", (dir / "ids.json").string(), "--schemes", "W8A8"}, 3, "window 1, position 2"},
+      {{"eval", demo, "--token-ids", (dir / "ids.json").string(), "--schemes", "W8A8"},
+       3,
+       "window 1, position 2"},
       {{"query", "latest"}, 3, "quantmap.db"},
       {{"query", "nonsense"}, 2, "nonsense"},
       {{"query", "latest", "--sql", "SELECT 1"}, 2, "not both"},
@@ -191,9 +204,10 @@ TEST(CommandLine, WindowsAsTokenIdsGiveTheNumbersOfTheText) {
     windows.push_back(ids);
   }
   testing::write_file(dir / "ids.json", windows.dump());
-  const RunResult r = run_quantmap({"eval", (dir / "model").string(), "--token-ids", (dir / "ids.json").string(),
-                                    "--schemes", "W8A8", "--format", "json", "--quiet"},
-                                   dir.string());
+  const RunResult r =
+      run_quantmap({"eval", (dir / "model").string(), "--token-ids", (dir / "ids.json").string(), "--schemes",
+                    "W8A8", "--format", "json", "--quiet"},
+                   dir.string());
   ASSERT_EQ(r.status, 0) << r.err;
   const Json from_ids = Json::parse(r.out);
   EXPECT_EQ(from_ids["protocol"]["windows"], 2);

@@ -22,10 +22,13 @@ using testing::RunResult;
 using Json = nlohmann::json;
 
 std::vector<std::string> sweep(const std::string& db, std::vector<std::string> more) {
-  std::vector<std::string> arguments = {
-      "eval",     demo_dir().string(), "--text",    (demo_dir() / "text.txt").string(), "--ctx",   "256",
-      "--db",     db,                  "--windows", "24",                               "--quiet", "--format",
-      "json"};
+  std::vector<std::string> arguments = {"eval",      demo_dir().string(),
+                                        "--text",    (demo_dir() / "text.txt").string(),
+                                        "--ctx",     "256",
+                                        "--db",      db,
+                                        "--windows", "24",
+                                        "--quiet",   "--format",
+                                        "json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   for (const char* word : {"--schemes", "W8A8", "NVFP4", "W4A16+KVFP8"}) arguments.emplace_back(word);
   return arguments;
@@ -63,7 +66,8 @@ TEST(Interrupted, FiveKillsAtRandomMomentsChangeNoBit) {
   const std::vector<std::string> small = {"--memory", "24M"};
   const auto begin = std::chrono::steady_clock::now();
   const Json unbroken = rows_of(run_quantmap(sweep((dir / "whole.db").string(), small)));
-  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  const auto whole =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
   const std::string db = (dir / "killed.db").string();
   std::vector<std::string> resumed = small;
   resumed.emplace_back("--resume");
@@ -71,7 +75,8 @@ TEST(Interrupted, FiveKillsAtRandomMomentsChangeNoBit) {
   int kills = 0;
   for (int attempt = 0; attempt < 5; ++attempt) {
     // Anywhere from start-up to a third of the whole, so that five kills fall on unfinished runs.
-    const auto delay = std::chrono::milliseconds(1 + random.next() % static_cast<std::uint64_t>(whole.count() / 3 + 1));
+    const auto delay =
+        std::chrono::milliseconds(1 + random.next() % static_cast<std::uint64_t>(whole.count() / 3 + 1));
     kills += run_and_kill(sweep(db, resumed), delay) ? 1 : 0;
     if (std::filesystem::exists(db)) {
       EXPECT_EQ(run_quantmap({"query", "runs", "--db", db}).status, 0);  // the database always opens
@@ -83,9 +88,11 @@ TEST(Interrupted, FiveKillsAtRandomMomentsChangeNoBit) {
 
 TEST(Interrupted, MemoryAndThreadsChangeNoBitAndTheBoundHolds) {
   const auto dir = fresh_dir("memory");
-  const Json wide = rows_of(run_quantmap(sweep((dir / "a.db").string(), {"--memory", "2G", "--threads", "2"})));
+  const Json wide =
+      rows_of(run_quantmap(sweep((dir / "a.db").string(), {"--memory", "2G", "--threads", "2"})));
   constexpr std::int64_t kBound = 24;  // MiB; the state of all 24 windows takes far more
-  const Json narrow = rows_of(run_quantmap(sweep((dir / "b.db").string(), {"--memory", "24M", "--threads", "1"})));
+  const Json narrow =
+      rows_of(run_quantmap(sweep((dir / "b.db").string(), {"--memory", "24M", "--threads", "1"})));
   EXPECT_EQ(narrow, wide);
   const RunResult plan = run_quantmap({"query", "--db", (dir / "b.db").string(), "--format", "json", "--sql",
                                        "SELECT windows, plan_windows FROM runs"});

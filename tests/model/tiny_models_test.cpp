@@ -1,5 +1,5 @@
-// The forward pass against an independent implementation (transformers, FP32), family by family and RoPE kind by
-// RoPE kind: logits, hidden states, and keys and values as cached.
+// The forward pass against an independent implementation (transformers, FP32), family by family and RoPE kind
+// by RoPE kind: logits, hidden states, and keys and values as cached.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,8 +24,8 @@ struct Golden {
   std::vector<float> values;
 };
 
-// expected.safetensors: F32 and I32 tensors, read here by hand so that the test does not lean on the reader it
-// also exercises.
+// expected.safetensors: F32 and I32 tensors, read here by hand so that the test does not lean on the reader
+// it also exercises.
 std::map<std::string, Golden> read_golden(const std::filesystem::path& path) {
   const MappedFile file(path);
   const auto bytes = file.bytes();
@@ -37,7 +37,8 @@ std::map<std::string, Golden> read_golden(const std::filesystem::path& path) {
     if (name == "__metadata__") continue;
     Golden golden;
     golden.shape = entry["shape"].get<std::vector<std::int64_t>>();
-    const auto begin = entry["data_offsets"][0].get<std::size_t>(), end = entry["data_offsets"][1].get<std::size_t>();
+    const auto begin = entry["data_offsets"][0].get<std::size_t>(),
+               end = entry["data_offsets"][1].get<std::size_t>();
     const std::byte* data = bytes.data() + 8 + header + begin;
     if (entry["dtype"] == "F32") {
       golden.values.resize((end - begin) / 4);
@@ -89,9 +90,10 @@ TEST_P(TinyModel, EqualsTransformersInFp32) {
   Walker walker;
   walker.compute = Compute::f32;
   Forward forward(checkpoint, {walker}, {batch * length, length});
-  // The expected values of this one come from a model that was converted to BF16 as a whole, its buffer of inverse
-  // frequencies included, and then widened. quantmap keeps them in FP32, as models do when they are loaded (the
-  // reference results on SmolLM2 agree with that to 1e-8), so the comparison rounds them as that reference did.
+  // The expected values of this one come from a model that was converted to BF16 as a whole, its buffer of
+  // inverse frequencies included, and then widened. quantmap keeps them in FP32, as models do when they are
+  // loaded (the reference results on SmolLM2 agree with that to 1e-8), so the comparison rounds them as that
+  // reference did.
   if (GetParam() == "qwen3-bf16") {
     std::vector<float> frequencies = inverse_frequencies(c.rope, c.head_dim);
     for (float& frequency : frequencies) frequency = round_to_bf16(frequency);
@@ -104,12 +106,25 @@ TEST_P(TinyModel, EqualsTransformersInFp32) {
     std::string name;
     bool heads = false;
     switch (v.site) {
-      case Site::embedding: name = "hidden.0"; break;
-      case Site::layer_output: name = v.layer + 1 < c.layers ? "hidden." + std::to_string(v.layer + 1) : ""; break;
-      case Site::final_norm: name = "hidden." + std::to_string(c.layers); break;
-      case Site::key: name = "key." + std::to_string(v.layer); heads = true; break;
-      case Site::value: name = "value." + std::to_string(v.layer); heads = true; break;
-      default: return;
+      case Site::embedding:
+        name = "hidden.0";
+        break;
+      case Site::layer_output:
+        name = v.layer + 1 < c.layers ? "hidden." + std::to_string(v.layer + 1) : "";
+        break;
+      case Site::final_norm:
+        name = "hidden." + std::to_string(c.layers);
+        break;
+      case Site::key:
+        name = "key." + std::to_string(v.layer);
+        heads = true;
+        break;
+      case Site::value:
+        name = "value." + std::to_string(v.layer);
+        heads = true;
+        break;
+      default:
+        return;
     }
     if (name.empty()) return;
     const std::lock_guard lock(mutex);
@@ -122,20 +137,23 @@ TEST_P(TinyModel, EqualsTransformersInFp32) {
         const std::int64_t t = v.row_begin + r - (length - kept);
         if (t < 0) continue;
         // Hidden states are [batch][seq][width], keys and values [batch][head][seq][head_dim].
-        const std::int64_t at = heads ? ((v.window * c.kv_heads + col / c.head_dim) * kept + t) * c.head_dim +
-                                            col % c.head_dim
-                                      : (v.window * length + t) * v.width + v.col_begin + col;
+        const std::int64_t at =
+            heads ? ((v.window * c.kv_heads + col / c.head_dim) * kept + t) * c.head_dim + col % c.head_dim
+                  : (v.window * length + t) * v.width + v.col_begin + col;
         to[static_cast<std::size_t>(at)] = v.data[r * v.stride + col];
       }
   });
   forward.start(windows);
   for (int layer = 0; layer < c.layers; ++layer) forward.run_layer(layer);
   std::vector<float> logits(golden.at("logits").values.size());
-  forward.run_head([&](std::int64_t) { return Forward::RowRange{0, length}; },
-                   [&](const HeadTile& tile) {
-                     std::copy(tile.logits, tile.logits + tile.rows * c.vocab_size,
-                               logits.begin() + (tile.window * length + tile.row_begin) * c.vocab_size);
-                   });
+  forward.run_head(
+      [&](std::int64_t) {
+        return Forward::RowRange{0, length};
+      },
+      [&](const HeadTile& tile) {
+        std::copy(tile.logits, tile.logits + tile.rows * c.vocab_size,
+                  logits.begin() + (tile.window * length + tile.row_begin) * c.vocab_size);
+      });
   expect_close(logits, golden.at("logits").values, "logits");
   std::size_t compared = 1;
   for (const auto& [name, want] : golden) {
@@ -148,8 +166,8 @@ TEST_P(TinyModel, EqualsTransformersInFp32) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, TinyModel,
-                         ::testing::Values("llama", "llama-bias-linear", "llama3-rope", "mistral-sliding", "qwen2",
-                                           "qwen2-window", "qwen3-bf16", "qwen3-yarn-sharded"),
+                         ::testing::Values("llama", "llama-bias-linear", "llama3-rope", "mistral-sliding",
+                                           "qwen2", "qwen2-window", "qwen3-bf16", "qwen3-yarn-sharded"),
                          [](const auto& param) {
                            std::string name = param.param;
                            for (char& ch : name)

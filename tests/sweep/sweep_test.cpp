@@ -22,7 +22,7 @@ using testing::write_tiny_model;
 // Everything that a sweep hands over, packed: equal strings are equal bits.
 struct Outcome {
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> tokens, sums;  // [scheme, window]
-  std::vector<std::string> layers;                                           // error sums of each walker
+  std::vector<std::string> layers;                                            // error sums of each walker
   std::vector<LayerPeak> peaks;
   std::vector<WindowScores> scores;
 };
@@ -88,7 +88,11 @@ double kl_sum(const Outcome& outcome, std::int64_t scheme) {
   return sum;
 }
 
-const std::vector<std::string> kMixed = {"W8A8", "W4A16+KVFP8", "NVFP4", "FP8_BLOCK", "w=nf4:nested,kv=int8:tensor",
+const std::vector<std::string> kMixed = {"W8A8",
+                                         "W4A16+KVFP8",
+                                         "NVFP4",
+                                         "FP8_BLOCK",
+                                         "w=nf4:nested,kv=int8:tensor",
                                          "w=int8:tensor,a=fp8_e4m3:tensor,k=int4:channel,v=mxfp4"};
 
 class SweepLaw : public ::testing::Test {
@@ -117,8 +121,8 @@ TEST_F(SweepLaw, PassesThreadsAndResumingChangeNoBit) {
   } kCases[] = {{5, 2, -1}, {1, 1, -1}, {2, 2, -1}, {1, 3, 2}, {2, 1, 2}};
   for (const auto& c : kCases) {
     const Outcome other = sweep(checkpoint, walkers, windows, c.per_pass, c.threads, c.stop_after);
-    const std::string what = "per pass " + std::to_string(c.per_pass) + ", threads " + std::to_string(c.threads) +
-                             ", stopped after " + std::to_string(c.stop_after);
+    const std::string what = "per pass " + std::to_string(c.per_pass) + ", threads " +
+                             std::to_string(c.threads) + ", stopped after " + std::to_string(c.stop_after);
     EXPECT_EQ(other.tokens, whole.tokens) << what;
     EXPECT_EQ(other.sums, whole.sums) << what;
     EXPECT_EQ(other.layers, whole.layers) << what;
@@ -142,13 +146,15 @@ TEST_F(SweepLaw, TheReferenceAgainstItselfIsExactlyZero) {
 }
 
 TEST_F(SweepLaw, ARuleOverEveryModuleIsThePlainSchemeToTheBit) {
-  testing::write_file(dir_ / "all.json",
-                      R"({"rules":[{"modules":"*","w":"int4:g32","a":"int8:token"}],"kv":[{"layers":"*","kv":"fp8_e4m3:tensor"}]})");
+  testing::write_file(
+      dir_ / "all.json",
+      R"({"rules":[{"modules":"*","w":"int4:g32","a":"int8:token"}],"kv":[{"layers":"*","kv":"fp8_e4m3:tensor"}]})");
   testing::write_file(dir_ / "none.json", R"({"rules":[{"modules":"/no such module/","w":"int4"}]})");
   const Checkpoint checkpoint = Checkpoint::open(dir_);
   const auto windows = random_windows(2, 90, 600, 9);
-  const auto walkers = walkers_for({"w=int4:g32,a=int8:token,kv=fp8_e4m3:tensor", "@" + (dir_ / "all.json").string(),
-                                    "@" + (dir_ / "none.json").string(), "w=int4:g32,ignore=/./"});
+  const auto walkers =
+      walkers_for({"w=int4:g32,a=int8:token,kv=fp8_e4m3:tensor", "@" + (dir_ / "all.json").string(),
+                   "@" + (dir_ / "none.json").string(), "w=int4:g32,ignore=/./"});
   const Outcome outcome = sweep(checkpoint, walkers, windows, 2, 2);
   for (std::int64_t w = 0; w < 2; ++w) {
     EXPECT_EQ(outcome.tokens.at({2, w}), outcome.tokens.at({1, w}));
@@ -159,15 +165,16 @@ TEST_F(SweepLaw, ARuleOverEveryModuleIsThePlainSchemeToTheBit) {
   EXPECT_EQ(kl_sum(outcome, 4), 0.0);
 }
 
-// Each choice by itself does damage, and none of it is lost or doubled when they meet: the layers' errors of a
-// scheme that only touches layer 1 are zero before it.
+// Each choice by itself does damage, and none of it is lost or doubled when they meet: the layers' errors of
+// a scheme that only touches layer 1 are zero before it.
 TEST_F(SweepLaw, AnErrorBeginsWhereTheSchemeBegins) {
   const Checkpoint checkpoint = Checkpoint::open(dir_);
   const auto windows = random_windows(1, 60, 600, 10);
   set_thread_count(2);
   SweepJob job;
   job.checkpoint = &checkpoint;
-  job.walkers = walkers_for({"w=int4,ignore=/layers\\.0\\./", "w=int4", "include=lm_head,w=int4,ignore=/layers/"});
+  job.walkers =
+      walkers_for({"w=int4,ignore=/layers\\.0\\./", "w=int4", "include=lm_head,w=int4,ignore=/layers/"});
   job.windows = &windows;
   SweepPlan plan;
   plan.windows_per_pass = 1;
@@ -185,12 +192,14 @@ TEST_F(SweepLaw, AnErrorBeginsWhereTheSchemeBegins) {
 // Every format in every role and granularity: finite scores, and a damage that falls with the bits.
 TEST_F(SweepLaw, EveryFormatInEveryRoleGivesFiniteScores) {
   std::vector<std::string> schemes;
-  for (const char* format : {"fp16", "int8", "int4", "fp8_e4m3", "fp8_e5m2", "mxfp8_e4m3", "mxfp4", "nvfp4", "nf4"})
+  for (const char* format :
+       {"fp16", "int8", "int4", "fp8_e4m3", "fp8_e5m2", "mxfp8_e4m3", "mxfp4", "nvfp4", "nf4"})
     for (const char* role : {"w", "a", "k", "v"}) schemes.push_back(std::string(role) + "=" + format);
-  for (const char* more : {"w=int8:tensor:asym", "w=int4:g24:asym", "w=int8:b40x48", "w=fp8_e4m3:b128x128",
-                           "a=int8:g48", "a=fp8_e4m3:g32", "w=fp8_e4m3:b16x32,a=fp8_e4m3:g32", "a=int4:tensor:asym",
-                           "w=mxfp4:even,a=mxfp8_e4m3:rceil", "w=nvfp4:4over6,a=nvfp4:noglobal", "kv=int8:channel",
-                           "kv=fp8_e4m3:tensor:dynamic", "kv=int8:token", "kv=int4:g8", "w=fp16,a=int8:token"})
+  for (const char* more :
+       {"w=int8:tensor:asym", "w=int4:g24:asym", "w=int8:b40x48", "w=fp8_e4m3:b128x128", "a=int8:g48",
+        "a=fp8_e4m3:g32", "w=fp8_e4m3:b16x32,a=fp8_e4m3:g32", "a=int4:tensor:asym",
+        "w=mxfp4:even,a=mxfp8_e4m3:rceil", "w=nvfp4:4over6,a=nvfp4:noglobal", "kv=int8:channel",
+        "kv=fp8_e4m3:tensor:dynamic", "kv=int8:token", "kv=int4:g8", "w=fp16,a=int8:token"})
     schemes.emplace_back(more);
   const Checkpoint checkpoint = Checkpoint::open(dir_);
   const auto windows = random_windows(1, 130, 600, 11);
@@ -218,11 +227,13 @@ TEST_F(SweepLaw, EveryFormatInEveryRoleGivesFiniteScores) {
 TEST_F(SweepLaw, Bf16OperandsAgreeWithFp32WithinTheNoiseFloor) {
   const Checkpoint checkpoint = Checkpoint::open(dir_);
   const auto windows = random_windows(2, 128, 600, 12);
-  const std::vector<std::string> schemes = {"w=int4", "w=mxfp4", "w=nvfp4", "w=fp8_e4m3:b16x32,a=fp8_e4m3:g32", "W8A8"};
+  const std::vector<std::string> schemes = {"w=int4", "w=mxfp4", "w=nvfp4",
+                                            "w=fp8_e4m3:b16x32,a=fp8_e4m3:g32", "W8A8"};
   const Outcome bf16 = sweep(checkpoint, walkers_for(schemes, Compute::bf16), windows, 2, 2);
   const Outcome f32 = sweep(checkpoint, walkers_for(schemes, Compute::f32), windows, 2, 2);
   for (std::size_t i = 1; i <= schemes.size(); ++i) {
-    const double a = kl_sum(bf16, static_cast<std::int64_t>(i)), b = kl_sum(f32, static_cast<std::int64_t>(i));
+    const double a = kl_sum(bf16, static_cast<std::int64_t>(i)),
+                 b = kl_sum(f32, static_cast<std::int64_t>(i));
     EXPECT_TRUE(std::abs(a - b) <= 0.15 * b) << schemes[i - 1] << ": " << a << " against " << b;
   }
 }
@@ -234,8 +245,8 @@ TEST_F(SweepLaw, AppendingTokensChangesNoEarlierRowUnlessAScaleSpansTheWindow) {
   auto ids = longer[0].ids;
   ids.resize(80);
   const auto shorter = windows_of_ids({ids}, Protocol{});
-  const auto walkers = walkers_for({"W8A8", "MXFP4", "FP8_BLOCK", "kv=int8:token", "kv=fp8_e4m3:tensor", "a=nf4",
-                                    "a=int8:tensor", "kv=int8:tensor", "a=nvfp4"});
+  const auto walkers = walkers_for({"W8A8", "MXFP4", "FP8_BLOCK", "kv=int8:token", "kv=fp8_e4m3:tensor",
+                                    "a=nf4", "a=int8:tensor", "kv=int8:tensor", "a=nvfp4"});
   const Outcome a = sweep(checkpoint, walkers, longer, 1, 2), b = sweep(checkpoint, walkers, shorter, 1, 2);
   constexpr std::size_t kPerRow = 7;  // walkers without a scale over the window, the reference among them
   int changed = 0;
@@ -270,7 +281,8 @@ TEST_F(SweepLaw, PlanNamesTheLeastMemoryAndGrowsWithIt) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("the least possible is"));
   }
   std::int64_t before = 0;
-  for (std::int64_t memory = all.least_bytes; memory < all.bytes; memory += (all.bytes - all.least_bytes) / 7 + 1) {
+  for (std::int64_t memory = all.least_bytes; memory < all.bytes;
+       memory += (all.bytes - all.least_bytes) / 7 + 1) {
     const SweepPlan plan = plan_sweep(checkpoint, walkers, windows, memory);
     EXPECT_LE(plan.bytes, memory);
     EXPECT_GE(plan.windows_per_pass, before);
