@@ -31,6 +31,8 @@ function(quantmap_tests FOLDER)
       endif()
       add_executable(${name} ${${label}})
       target_link_libraries(${name} PRIVATE test_support ${T_LIBS})
+      # What is tested is built with -O3; the tests themselves need to compile quickly.
+      target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
       gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
         PROPERTIES LABELS "${label};${FOLDER}" TIMEOUT 600)
     endif()
