@@ -63,7 +63,7 @@ class LinearWeights {
   std::int64_t chunk_width(std::int64_t chunk) const;
   const LinearForm& form() const { return form_; }
   std::int64_t bytes() const;
-  const QuantCounts& counts() const { return counts_; }  // of the weights
+  const QuantCounts& counts() const { return counts_; }
 
   // y [rows][y_stride] = (tile times the chunk's weights, transposed), outer scales and bias applied.
   // partial: scratch of rows * kChunkRows floats, for products before they are scaled.
