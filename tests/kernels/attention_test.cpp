@@ -242,24 +242,29 @@ INSTANTIATE_TEST_SUITE_P(, AttentionLaw,
                          });
 
 // A window of n sees n tokens, itself included: the one before that changes nothing, the last one seen does.
+// At a tile's first query (64, 128) the window reaches furthest back; windows of 2, 18 and 50 then begin just
+// before the keys that a tile takes along, which come in sixteens.
 TEST(Attention, AWindowEndsWhereItSays) {
   for (const OperandType type : {OperandType::f32, OperandType::bf16})
-    for (const std::int64_t window : {1, 16, 64, 65, 100}) {
+    for (const std::int64_t window : {1, 2, 16, 17, 18, 50, 63, 64, 65, 100}) {
       const Case c{type, 150, window, 3, 20, KeyScales::none, 1};
       const Problem p(c, kNormal, kNormal, kNormal);
       const std::vector<float> before = fast(p);
-      const std::int64_t token = 140, last_seen = token - window + 1;
-      const auto row = static_cast<std::size_t>(token * p.out_stride);
-      const auto width = static_cast<std::size_t>(c.group * c.head_dim);
-      for (const std::int64_t changed_token : {last_seen - 1, last_seen}) {
-        Problem changed = p;
-        for (std::int64_t i = 0; i < c.head_dim; ++i)
-          changed.v[static_cast<std::size_t>(changed_token * c.head_dim + i)] += 50;
-        changed.round_operands();
-        const std::vector<float> after = fast(changed);
-        EXPECT_EQ(same_bits({before.data() + row, width}, {after.data() + row, width}),
-                  changed_token < last_seen)
-            << c.name();
+      for (const std::int64_t token : {63, 64, 128, 140}) {
+        const std::int64_t last_seen = token - window + 1;
+        const auto row = static_cast<std::size_t>(token * p.out_stride);
+        const auto width = static_cast<std::size_t>(c.group * c.head_dim);
+        for (const std::int64_t changed_token : {last_seen - 1, last_seen}) {
+          if (changed_token < 0) continue;
+          Problem changed = p;
+          for (std::int64_t i = 0; i < c.head_dim; ++i)
+            changed.v[static_cast<std::size_t>(changed_token * c.head_dim + i)] += 50;
+          changed.round_operands();
+          const std::vector<float> after = fast(changed);
+          EXPECT_EQ(same_bits({before.data() + row, width}, {after.data() + row, width}),
+                    changed_token < last_seen)
+              << c.name() << ": token " << token;
+        }
       }
     }
 }

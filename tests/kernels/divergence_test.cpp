@@ -1,5 +1,7 @@
 #include "kernels/divergence/divergence.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "inputs.hpp"
@@ -48,7 +50,7 @@ struct Softmax {
   }
 };
 struct Bounds {
-  double nll, kl, tv, delta_p, p_target;
+  double nll, kl, tv, delta_p, p_target, lead, reference_nll;
 };
 Bounds bounds(const std::vector<float>& p_logits, const std::vector<float>& q_logits, std::int64_t target) {
   const Softmax p(p_logits), q(q_logits);
@@ -61,6 +63,11 @@ Bounds bounds(const std::vector<float>& p_logits, const std::vector<float>& q_lo
   };
   Bounds b{};
   b.nll = q.mean_error + kDouble * (1 + size(q_logits));
+  b.reference_nll = p.mean_error + kDouble * (1 + size(p_logits));
+  double worst = 0;  // of p * error: the top has error 2 units, the second this at most
+  for (std::size_t i = 0; i < p.p.size(); ++i)
+    if (p.p[i] > 0) worst = std::max(worst, p.p[i] * p.error[i]);
+  b.lead = worst + 2 * kUnit + p.mean_error + kSubnormal;
   b.p_target = p.p[t] * (p.error[t] + p.mean_error) + kSubnormal;
   b.delta_p = q.p[t] * (q.error[t] + q.mean_error) + b.p_target + kDouble;
   double mean_gap = 0;
@@ -83,7 +90,8 @@ Bounds bounds(const std::vector<float>& p_logits, const std::vector<float>& q_lo
 
 void expect_reference(const std::vector<float>& p, const std::vector<float>& q, std::int64_t target,
                       const std::string& what) {
-  const TokenScore got = score(p, q, target).token, want = score_ref(p, q, target);
+  const Scored scored = score(p, q, target);
+  const TokenScore got = scored.token, want = score_ref(p, q, target);
   const Bounds b = bounds(p, q, target);
   const auto near = [&](const char* name, double a, double w, double bound) {
     EXPECT_TRUE(std::abs(a - w) <= bound)
@@ -94,6 +102,14 @@ void expect_reference(const std::vector<float>& p, const std::vector<float>& q, 
   near("tv", got.tv, want.tv, b.tv);
   near("delta_p", got.delta_p, want.delta_p, b.delta_p);
   EXPECT_EQ(got.top1, want.top1) << what;
+  // The reference's own side, from its softmax in double.
+  const Softmax softmax(p);
+  std::vector<double> sorted = softmax.p;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  const double second = sorted.size() > 1 ? sorted[1] : 0;
+  near("p_target", scored.reference.p_target, softmax.p[static_cast<std::size_t>(target)], b.p_target);
+  near("lead", scored.reference.lead, sorted[0] - second, b.lead);
+  near("reference nll", scored.reference.nll, score_ref(p, p, target).nll, b.reference_nll);
 }
 
 constexpr std::int64_t kVocabularies[] = {1,  3,    17,
@@ -269,20 +285,26 @@ constexpr Margin kMargins[] = {
     {0.50, 0.45, 1, false, false, "a lead of 0.05: a coin's toss"},
     {0.451, 0.349, 1, false, true, "a lead of 0.102"},
     {0.449, 0.351, 1, false, false, "a lead of 0.098"},
-    {0.45, 0.10, 2, false, false, "the rest is the second: a lead of 0"},
+    {0.46, 0.10, 2, false, false, "the rest is the second: a lead of 0.02"},
     {0.60, 0.10, 2, false, true, "the rest leads by 0.3 over the third"},
 };
 
+// In every order of the tokens: the second may lie on either side of the top.
 TEST(Divergence, MarginFlipsNeedALeadOfATenth) {
   for (const Margin& m : kMargins) {
     std::vector<float> p, q(3, 0.0F);
     for (const double probability : {m.top, m.second, 1 - m.top - m.second})
       p.push_back(static_cast<float>(std::log(probability)));
     q[static_cast<std::size_t>(m.scheme_top)] = 1;
-    for (const TokenScore& s : {score(p, q, 0).token, score_ref(p, q, 0)}) {
-      EXPECT_EQ(s.top1, m.top1) << m.reason;
-      EXPECT_EQ(s.margin_flip, m.margin_flip) << m.reason;
-    }
+    std::vector<std::size_t> order = {0, 1, 2};
+    do {
+      std::vector<float> p_here, q_here;
+      for (const std::size_t i : order) p_here.push_back(p[i]), q_here.push_back(q[i]);
+      for (const TokenScore& s : {score(p_here, q_here, 0).token, score_ref(p_here, q_here, 0)}) {
+        EXPECT_EQ(s.top1, m.top1) << m.reason;
+        EXPECT_EQ(s.margin_flip, m.margin_flip) << m.reason << ", order " << order[0] << order[1] << order[2];
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
   }
 }
 
