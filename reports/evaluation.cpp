@@ -55,13 +55,25 @@ Json row_of(const EvaluationRecord& e) {
 
 bool is_noise_floor(const EvaluationRecord& e) { return e.scheme.scheme == kNoiseFloor; }
 
-// `0.0123 ± 0.0004`: the error with two significant digits, the value to the same place.
-std::string with_error(const Number& value, const Number& error) {
+// `0.01230 ± 0.00041`: the error with two significant digits, the value to the same place; to `least_place`
+// decimals at least.
+std::string with_error(const Number& value, const Number& error, int least_place = 0) {
+  constexpr int kPlainPlaces = 8;
   if (!value) return "-";
   if (!error || *error == 0) return fmt::format("{:.4g}", *value);
-  const int place = std::max(0, 1 - static_cast<int>(std::floor(std::log10(*error))));
-  if (place > 8) return fmt::format("{:.2e} ± {:.0e}", *value, *error);
-  return fmt::format("{:.{}f} ± {:.{}f}", *value, place, *error, place);
+  const int place = 1 - static_cast<int>(std::floor(std::log10(*error)));
+  if (place > kPlainPlaces) {
+    const int size = *value == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(*value))));
+    return fmt::format("{:.{}e} ± {:.1e}", *value, std::max(1, place + size), *error);
+  }
+  const int shown = std::max(place, least_place);
+  return fmt::format("{:.{}f} ± {:.{}f}", *value, shown, *error, shown);
+}
+
+// Three significant digits, trailing zeros kept.
+std::string three_digits(const Number& value) {
+  if (!value) return "-";
+  return *value == 0 ? "0" : fmt::format("{:#.3g}", *value);
 }
 
 std::string percent(const Number& value) { return value ? fmt::format("{:.2f}", 100 * *value) : "-"; }
@@ -78,33 +90,55 @@ std::string cache_text(const Number& bytes) {
   return *bytes >= 10240 ? fmt::format("{:.4g} KiB", *bytes / 1024) : fmt::format("{:.0f} B", *bytes);
 }
 
-// Notes that all rows share are said once.
-std::vector<std::string> shared_notes(std::span<const EvaluationRecord> evaluations) {
-  std::vector<std::string> shared;
-  if (evaluations.empty()) return shared;
-  for (const std::string& note : evaluations[0].notes)
-    if (std::all_of(evaluations.begin(), evaluations.end(), [&](const EvaluationRecord& e) {
-          return std::find(e.notes.begin(), e.notes.end(), note) != e.notes.end();
-        }))
-      shared.push_back(note);
-  return shared;
+// Each note of the rows once, in their order, after the schemes that it is about unless it is about all.
+void add_notes(const std::vector<const EvaluationRecord*>& rows, std::vector<std::string>& notes) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> about;  // note, schemes
+  const auto add = [&](const std::string& note, const std::string& scheme) {
+    auto at = std::find_if(about.begin(), about.end(), [&](const auto& one) { return one.first == note; });
+    if (at == about.end()) at = about.insert(about.end(), {note, {}});
+    at->second.push_back(scheme);
+  };
+  for (const EvaluationRecord* e : rows) {
+    if (e->status != "ok") add(e->status, e->scheme.scheme);
+    for (const std::string& note : e->notes) add(note, e->scheme.scheme);
+  }
+  for (const auto& [note, schemes] : about)
+    if (schemes.size() == rows.size()) notes.push_back(note);
+  for (const auto& [note, schemes] : about)
+    if (schemes.size() != rows.size()) notes.push_back(fmt::format("{}: {}", fmt::join(schemes, "; "), note));
 }
 
-}  // namespace
-
-Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord> evaluations) {
+// The reference first; then by KL, what has none last.
+std::vector<const EvaluationRecord*> sorted_rows(std::span<const EvaluationRecord> evaluations) {
   std::vector<const EvaluationRecord*> sorted;
   for (const EvaluationRecord& e : evaluations) sorted.push_back(&e);
-  // The reference first; then by KL, what has none last.
   std::stable_sort(sorted.begin(), sorted.end(), [](const EvaluationRecord* a, const EvaluationRecord* b) {
     const auto rank = [](const EvaluationRecord* e) {
       return e->scheme.position == 0 ? -1.0 : e->kl_mean.value_or(INFINITY);
     };
     return rank(a) < rank(b);
   });
+  return sorted;
+}
+
+// What the schemes' names mean, every rule that decides a bit of the result spelled out.
+Table full_spellings(std::span<const EvaluationRecord> evaluations) {
+  Table table;
+  table.title = "The schemes in full";
+  table.columns = {{"scheme"}, {"in full"}};
+  for (const EvaluationRecord* e : sorted_rows(evaluations))
+    if (e->scheme.scheme != e->scheme.spec) table.rows.push_back({e->scheme.scheme, e->scheme.spec});
+  return table;
+}
+
+}  // namespace
+
+Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord> evaluations) {
+  constexpr int kPerplexityPlaces = 2;  // finer than its own error: the text is the same for all
+  const std::vector<const EvaluationRecord*> sorted = sorted_rows(evaluations);
   Table table;
   table.title =
-      fmt::format("{} on {}: {} windows of {} tokens, {} scored a scheme, compute {}", run.model, run.text,
+      fmt::format("{} on {}: {} windows of {} tokens, {} tokens scored, compute {}", run.model, run.text,
                   run.windows, run.ctx, evaluations.empty() ? 0 : evaluations[0].tokens_scored, run.compute);
   table.columns = {{"scheme"},  {"KL (nats)"}, {"top-1 %"}, {"perplexity"},   {"bits/weight"},
                    {"weights"}, {"KV/token"},  {"KL p99"},  {"ln PPL ratio"}, {"flips"}};
@@ -114,11 +148,11 @@ Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord>
     row.emplace_back(e->scheme.scheme);
     row.emplace_back(reference && e->kl_mean ? std::string("0") : with_error(e->kl_mean, e->kl_stderr));
     row.emplace_back(percent(e->top1_agreement));
-    row.emplace_back(with_error(e->ppl, e->ppl_stderr));
+    row.emplace_back(with_error(e->ppl, e->ppl_stderr, kPerplexityPlaces));
     row.emplace_back(e->bpw_quantized ? fmt::format("{:.3f}", *e->bpw_quantized) : "16");
     row.emplace_back(bytes_text(e->weight_bytes));
     row.emplace_back(cache_text(e->kv_bytes_per_token));
-    row.emplace_back(e->kl_p99 ? fmt::format("{:.3g}", *e->kl_p99) : "-");
+    row.emplace_back(three_digits(e->kl_p99));
     row.emplace_back(reference ? std::string("0") : with_error(e->ln_ppl_ratio, e->ln_ppl_ratio_stderr));
     row.emplace_back(e->margin_flips);
     table.rows.push_back(std::move(row));
@@ -126,16 +160,11 @@ Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord>
   table.notes.emplace_back(
       "KL of the reference's next-token distribution to the scheme's, mean over tokens; ± is one standard "
       "error, "
-      "clustered by window. Flips: top-1 changes where the reference led by more than 0.1.");
-  const std::vector<std::string> shared = shared_notes(evaluations);
-  for (const std::string& note : shared) table.notes.push_back(note);
-  for (const EvaluationRecord* e : sorted) {
-    if (e->scheme.scheme != e->scheme.spec) table.notes.push_back(e->scheme.scheme + " = " + e->scheme.spec);
-    if (e->status != "ok") table.notes.push_back(e->scheme.scheme + ": " + e->status);
-    for (const std::string& note : e->notes)
-      if (std::find(shared.begin(), shared.end(), note) == shared.end())
-        table.notes.push_back(e->scheme.scheme + ": " + note);
-  }
+      "clustered by window.");
+  table.notes.emplace_back("flips: top-1 changes where the reference led by more than 0.1.");
+  if (std::any_of(sorted.begin(), sorted.end(), [](const auto* e) { return e->kl_mean && !e->kl_p99; }))
+    table.notes.emplace_back("KL p99: - where the text is too short for it (5000 scored tokens are needed).");
+  add_notes(sorted, table.notes);
   const auto run_notes = nlohmann::json::parse(run.notes, nullptr, false);
   if (run_notes.is_array())
     for (const auto& note : run_notes)
@@ -208,7 +237,10 @@ std::string write_evaluation(const RunRecord& run, std::span<const EvaluationRec
     case OutputFormat::md:
       break;
   }
-  return write(evaluation_summary(run, evaluations), format, width);
+  const Table spellings = full_spellings(evaluations);
+  std::string text = write(evaluation_summary(run, evaluations), format, width);
+  if (!spellings.rows.empty()) text += "\n" + write(spellings, format, width);
+  return text;
 }
 
 }  // namespace quantmap
