@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/sum.hpp"
 
@@ -14,19 +15,7 @@ namespace {
 
 constexpr std::int64_t kFewWindows = 20;
 constexpr double kBeyondQuantile = 50;
-
-template <typename T>
-void put(std::string& packed, const std::vector<T>& values) {
-  packed.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
-
-template <typename T>
-void take(std::string_view packed, std::size_t& at, std::size_t count, std::vector<T>& values) {
-  if (packed.size() - at < count * sizeof(T)) fail("database", "", "stored token scores are cut short");
-  values.resize(count);
-  std::memcpy(values.data(), packed.data() + at, count * sizeof(T));
-  at += count * sizeof(T);
-}
+constexpr const char* kCutShort = "stored token scores are cut short";
 
 // The fixed-size part of WindowScores, as it is stored.
 struct PackedSums {
@@ -88,11 +77,11 @@ void WindowScores::add(const TokenScore& token) {
 
 std::string WindowScores::pack_tokens() const {
   std::string packed;
-  put(packed, nll);
-  put(packed, kl);
-  put(packed, tv);
-  put(packed, delta_p);
-  put(packed, top1);
+  put_bytes(packed, nll);
+  put_bytes(packed, kl);
+  put_bytes(packed, tv);
+  put_bytes(packed, delta_p);
+  put_bytes(packed, top1);
   return packed;
 }
 
@@ -124,11 +113,11 @@ WindowScores WindowScores::unpack(std::int64_t scheme, std::int64_t window, std:
   scores.kl_infinite = sums.kl_infinite;
   std::size_t at = 0;
   const auto count = static_cast<std::size_t>(sums.tokens);
-  take(tokens, at, count, scores.nll);
-  take(tokens, at, count, scores.kl);
-  take(tokens, at, count, scores.tv);
-  take(tokens, at, count, scores.delta_p);
-  take(tokens, at, count, scores.top1);
+  take_bytes(tokens, at, count, scores.nll, kCutShort);
+  take_bytes(tokens, at, count, scores.kl, kCutShort);
+  take_bytes(tokens, at, count, scores.tv, kCutShort);
+  take_bytes(tokens, at, count, scores.delta_p, kCutShort);
+  take_bytes(tokens, at, count, scores.top1, kCutShort);
   return scores;
 }
 

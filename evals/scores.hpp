@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/number.hpp"
 #include "kernels/divergence/divergence.hpp"
 
 namespace quantmap {
@@ -36,8 +36,6 @@ struct WindowScores {
   static WindowScores unpack(std::int64_t scheme, std::int64_t window, std::string_view tokens,
                              std::string_view sums);
 };
-
-using Number = std::optional<double>;  // empty: undefined, with the reason in `status`
 
 struct ScoreSummary {
   std::int64_t tokens = 0, windows = 0;

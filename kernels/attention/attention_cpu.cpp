@@ -1,10 +1,10 @@
 // Exploits causality by tiles: a tile of queries meets only the keys that its last query (and, with a window,
 // its first) can see. All query heads of the group go into one product.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
-#include "formats/bf16.hpp"
+#include "core/aligned.hpp"
+#include "formats/bf16_array.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/math/exp.hpp"
 #include "kernels/math/lanes.hpp"
@@ -14,17 +14,15 @@ namespace {
 
 constexpr std::int64_t kQueries = 64;  // tokens in a tile of queries
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 struct Sizes {
   std::int64_t q, scores, p, out;  // bytes of each part of the scratch
   explicit Sizes(const AttentionInput& in) {
     const std::int64_t rows = std::min(kQueries, in.tokens) * in.group;
     const std::int64_t keys = in.window > 0 ? std::min(in.tokens, in.window + kQueries + 16) : in.tokens;
-    q = aligned(rows * in.head_dim * operand_bytes(in.type));
-    scores = aligned(rows * keys * 4);
-    p = in.type == OperandType::f32 ? 0 : aligned(rows * keys * 2);
-    out = aligned(rows * in.head_dim * 4 + rows * 4);
+    q = aligned_bytes(rows * in.head_dim * operand_bytes(in.type));
+    scores = aligned_bytes(rows * keys * 4);
+    p = in.type == OperandType::f32 ? 0 : aligned_bytes(rows * keys * 2);
+    out = aligned_bytes(rows * in.head_dim * 4 + rows * 4);
   }
   std::int64_t total() const { return q + scores + p + out; }
 };
@@ -57,10 +55,6 @@ QUANTMAP_SIMD float softmax_row(float* score, std::int64_t count, std::int64_t f
   return static_cast<float>(sum.total());
 }
 
-QUANTMAP_SIMD void to_bf16(const float* from, std::int64_t count, std::uint16_t* to) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = bf16_from_float(from[i]);
-}
-
 QUANTMAP_SIMD void scaled(const float* from, std::int64_t count, float factor, float* to) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] * factor;
 }
@@ -89,7 +83,7 @@ void attention(const AttentionInput& in, std::byte* scratch) {
         const float* from = in.q + (begin + t) * in.q_stride + h * dim;
         const std::int64_t row = t * in.group + h;
         if (bf16)
-          to_bf16(from, dim, reinterpret_cast<std::uint16_t*>(q) + row * dim);
+          array_to_bf16(from, dim, reinterpret_cast<std::uint16_t*>(q) + row * dim);
         else
           std::copy(from, from + dim, reinterpret_cast<float*>(q) + row * dim);
       }
@@ -106,7 +100,8 @@ void attention(const AttentionInput& in, std::byte* scratch) {
       for (std::int64_t h = 0; h < in.group; ++h) {
         const std::int64_t row = t * in.group + h;
         sums[row] = softmax_row(scores + row * keys, keys, first, last, scale, key_scales);
-        if (bf16) to_bf16(scores + row * keys, keys, reinterpret_cast<std::uint16_t*>(rounded) + row * keys);
+        if (bf16)
+          array_to_bf16(scores + row * keys, keys, reinterpret_cast<std::uint16_t*>(rounded) + row * keys);
       }
     }
     multiply_once(in.type, bf16 ? static_cast<const void*>(rounded) : scores, rows, keys,

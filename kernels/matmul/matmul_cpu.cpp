@@ -1,5 +1,6 @@
 #include <omp.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "formats/bf16.hpp"
+#include "formats/bf16_array.hpp"
 #include "kernels/matmul/matmul.hpp"
 
 namespace quantmap {
@@ -59,9 +60,8 @@ class ProductCache {
       if (const auto found = products_.find(key); found != products_.end()) return *found->second;
     }
     const std::unique_lock lock(mutex_);
-    auto& slot = products_[key];
-    if (!slot) slot = make();
-    return *slot;
+    if (const auto found = products_.find(key); found != products_.end()) return *found->second;
+    return *products_.emplace(key, make()).first->second;  // make() may throw: nothing is kept then
   }
 
  private:
@@ -92,8 +92,7 @@ void execute(const Product& product, const void* x, const void* w, float* y) {
 
 std::vector<float> widened(const void* data, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
-  const auto* bits = static_cast<const std::uint16_t*>(data);
-  for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = float_from_bf16(bits[i]);
+  array_from_bf16(static_cast<const std::uint16_t*>(data), count, values.data());
   return values;
 }
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <csignal>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/machine.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/fingerprint.hpp"
@@ -53,18 +53,6 @@ class InterruptGuard {
 };
 
 std::string now_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
-
-std::string machine() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line, model = "unknown processor";
-  while (std::getline(file, line))
-    if (line.starts_with("model name")) {
-      model = line.substr(line.find(':') + 2);
-      break;
-    }
-  return fmt::format("{}, {} threads{}", model, thread_count(),
-                     has_bf16_products() ? ", BF16 products" : ", BF16 operands multiplied in FP32");
-}
 
 // What is evaluated, read and cut.
 struct Input {

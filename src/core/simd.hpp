@@ -10,6 +10,12 @@
 #else
 #define QUANTMAP_SIMD
 #endif
+// Before a loop in which out[i] depends on x[i] alone, so that it vectorizes although out may be x.
+#if defined(__GNUC__) && !defined(__clang__)
+#define QUANTMAP_ELEMENTWISE _Pragma("GCC ivdep")
+#else
+#define QUANTMAP_ELEMENTWISE
+#endif
 // For helpers of such functions: they must be inlined to take part.
 #define QUANTMAP_INLINE inline __attribute__((always_inline))
 

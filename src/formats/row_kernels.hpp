@@ -9,13 +9,6 @@
 #include "formats/quantize.hpp"
 #include "formats/run_scale.hpp"
 
-// Before a loop in which out[i] depends on x[i] alone, so that it vectorizes although out may be x.
-#if defined(__GNUC__) && !defined(__clang__)
-#define QUANTMAP_ELEMENTWISE _Pragma("GCC ivdep")
-#else
-#define QUANTMAP_ELEMENTWISE
-#endif
-
 namespace quantmap {
 
 // Integers and FP8: run k of `run` values (the last may be short) takes runs[k]. `decode`: writes code *

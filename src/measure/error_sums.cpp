@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "core/error.hpp"
+#include "core/bytes.hpp"
 
 namespace quantmap {
 namespace {
@@ -35,7 +34,7 @@ std::uint64_t LogHistogram::count() const {
   return total;
 }
 
-std::optional<double> LogHistogram::quantile(double f) const {
+Number LogHistogram::quantile(double f) const {
   const std::uint64_t total = count();
   if (total == 0) return std::nullopt;
   const double wanted = std::max(1.0, std::ceil(f * static_cast<double>(total)));
@@ -75,47 +74,40 @@ void ErrorSums::merge(const ErrorSums& other) {
   rows_.merge(other.rows_);
 }
 
-std::optional<double> ErrorSums::relative_error() const {
+Number ErrorSums::relative_error() const {
   if (error2_ == 0) return 0.0;
   if (reference2_ == 0) return std::nullopt;
   return std::sqrt(error2_ / reference2_);
 }
 
-std::optional<double> ErrorSums::sqnr_db() const {
+Number ErrorSums::sqnr_db() const {
   const auto relative = relative_error();
   if (!relative || *relative == 0) return std::nullopt;
   return -20 * std::log10(*relative);
 }
 
-std::optional<double> ErrorSums::cosine() const {
+Number ErrorSums::cosine() const {
   if (reference2_ == 0 || value2_ == 0) return std::nullopt;
   return dot_ / (std::sqrt(reference2_) * std::sqrt(value2_));
 }
 
 std::string ErrorSums::pack() const {
   std::string packed;
-  const auto put = [&](const auto& value) {
-    packed.append(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  put(error2_);
-  put(reference2_);
-  put(value2_);
-  put(dot_);
-  put(max_error_);
-  put(amax_);
-  put(nonfinite_);
-  put(count_);
-  put(rows_.bins_);
+  put_bytes(packed, error2_);
+  put_bytes(packed, reference2_);
+  put_bytes(packed, value2_);
+  put_bytes(packed, dot_);
+  put_bytes(packed, max_error_);
+  put_bytes(packed, amax_);
+  put_bytes(packed, nonfinite_);
+  put_bytes(packed, count_);
+  put_bytes(packed, rows_.bins_);
   return packed;
 }
 
 ErrorSums ErrorSums::unpack(std::string_view packed, std::size_t& at) {
   ErrorSums sums;
-  const auto take = [&](auto& value) {
-    if (packed.size() - at < sizeof value) fail("database", "", "stored error sums are cut short");
-    std::memcpy(&value, packed.data() + at, sizeof value);
-    at += sizeof value;
-  };
+  const auto take = [&](auto& value) { take_bytes(packed, at, value, "stored error sums are cut short"); };
   take(sums.error2_);
   take(sums.reference2_);
   take(sums.value2_);

@@ -5,14 +5,16 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/number.hpp"
+
 namespace quantmap {
 
-// Counts of positive values by size, 50 bins a decade from 1e-8 to 1e2, zeros and what lies outside apart.
-// A quantile is the middle of its bin (geometric): within 2.4 % of the exact one.
+// Counts of positive values by size, 50 bins a decade from 1e-8 to 1e2; zeros and what is larger apart, what
+// is smaller in the first bin. A quantile is the middle of its bin (geometric): within 2.4 % of the exact
+// one.
 class LogHistogram {
  public:
   static constexpr int kPerDecade = 50, kDecades = 10, kBins = kPerDecade * kDecades;
@@ -20,7 +22,7 @@ class LogHistogram {
   void merge(const LogHistogram& other);
   // The smallest value that at least a share `f` of the values do not exceed; nullopt: empty, or it lies
   // among values that are not numbers (they count as largest).
-  std::optional<double> quantile(double f) const;
+  Number quantile(double f) const;
   std::uint64_t count() const;
   bool operator==(const LogHistogram&) const = default;
 
@@ -42,9 +44,9 @@ class ErrorSums {
   double max_error() const { return max_error_; }
   double amax() const { return amax_; }
   // ||y - x|| / ||x||; 0 for a zero reference without error, nullopt for one with error (undefined).
-  std::optional<double> relative_error() const;
-  std::optional<double> sqnr_db() const;  // -20 log10(relative error); nullopt where that is 0 or undefined
-  std::optional<double> cosine() const;   // nullopt if either norm is 0
+  Number relative_error() const;
+  Number sqnr_db() const;  // -20 log10(relative error); nullopt where that is 0 or undefined
+  Number cosine() const;   // nullopt if either norm is 0
   const LogHistogram& rows() const { return rows_; }
 
   std::string pack() const;  // for the store; native byte order, this machine's database only

@@ -1,12 +1,13 @@
 #include "model/forward.hpp"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 
+#include "core/aligned.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "formats/bf16.hpp"
+#include "core/simd.hpp"
+#include "formats/bf16_array.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
 #include "kernels/rope/rope.hpp"
@@ -20,14 +21,14 @@ QUANTMAP_SIMD void add_to(float* to, const float* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += values[i];
 }
 
-std::int64_t inner_width(const ModelConfig& c) {
-  return std::max(query_width(c) + 2 * kv_width(c), c.intermediate_size);
-}
-
 // Where a set of Linears gets its input and what becomes of its output.
 enum class Output { qkv, residual, inner };
 
 }  // namespace
+
+std::int64_t inner_width(const ModelConfig& c) {
+  return std::max(query_width(c) + 2 * kv_width(c), c.intermediate_size);
+}
 
 struct Forward::Step {
   std::string norm;  // name of the norm that makes the input from the residual stream; empty: inner values
@@ -35,13 +36,9 @@ struct Forward::Step {
   Output output = Output::qkv;
 };
 
-QUANTMAP_SIMD void round_values_to_bf16(float* x, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) x[i] = round_to_bf16(x[i]);
-}
-
 Arena::Arena(std::vector<std::byte>& memory) : next_(memory.data()), end_(memory.data() + memory.size()) {
-  const auto misaligned = reinterpret_cast<std::uintptr_t>(next_) % 64;
-  if (misaligned) next_ += 64 - misaligned;
+  const auto misaligned = reinterpret_cast<std::uintptr_t>(next_) % kAlignment;
+  if (misaligned) next_ += kAlignment - misaligned;
 }
 
 std::byte* Arena::bytes(std::int64_t count) {
@@ -97,13 +94,18 @@ std::int64_t layer_scratch_bytes(const ModelConfig& c, std::int64_t longest_wind
   // Input tile, its operand (values, k-block copy, decoded values, scales), two output chunks, a partial sum.
   const std::int64_t linear = kTileRows * widest * 4 + 3 * (kTileRows * widest * 4 + kTileRows * widest) +
                               3 * kTileRows * kChunkRows * 4 + 1024;
-  AttentionInput input;
-  input.tokens = longest_window;
-  input.group = c.heads / c.kv_heads;
-  input.head_dim = c.head_dim;
+  std::int64_t products = 0;  // either type may be the larger: BF16 keeps probabilities apart from scores
+  for (const OperandType type : {OperandType::f32, OperandType::bf16}) {
+    AttentionInput input;
+    input.type = type;
+    input.tokens = longest_window;
+    input.group = c.heads / c.kv_heads;
+    input.head_dim = c.head_dim;
+    products = std::max(products, attention_scratch_bytes(input));
+  }
   // Gathered keys or values, both operands, scales.
   const std::int64_t cache = longest_window * (c.head_dim * 4 * 3 + 4 * (1 + c.head_dim)) + 1024;
-  return std::max(linear, attention_scratch_bytes(input) + cache) + 4096;
+  return std::max(linear, products + cache) + 4096;
 }
 
 std::int64_t head_scratch_bytes(const ModelConfig& c) {
@@ -156,7 +158,7 @@ const float* Forward::norm_weight(const std::string& name, Compute compute,
   if (!entry) fail_input("checkpoint", checkpoint_.path().string(), "no tensor " + tensor);
   storage.resize(static_cast<std::size_t>(entry->shape.at(0)));
   checkpoint_.read(tensor, 0, 1, storage.data());
-  if (compute != Compute::f32) round_values_to_bf16(storage.data(), entry->shape[0]);
+  if (compute != Compute::f32) round_array_to_bf16(storage.data(), entry->shape[0], storage.data());
   return storage.data();
 }
 
@@ -191,9 +193,9 @@ void Forward::start(std::vector<PassWindow> windows) {
       checkpoint_.read(embedding, ids[t], ids[t] + 1, first);
       for (std::size_t w = 1; w < walkers_.size(); ++w) {
         std::copy(first, first + width, hidden_[w].data() + at);
-        if (walkers_[w].compute != Compute::f32) round_values_to_bf16(hidden_[w].data() + at, width);
+        if (walkers_[w].compute != Compute::f32) round_array_to_bf16(first, width, hidden_[w].data() + at);
       }
-      if (walkers_[0].compute != Compute::f32) round_values_to_bf16(first, width);
+      if (walkers_[0].compute != Compute::f32) round_array_to_bf16(first, width, first);
     }
     if (!hook_) return;
     for (std::size_t w = 0; w < walkers_.size(); ++w)
@@ -382,7 +384,7 @@ void Forward::run_linear_set(int layer, const LinearSet& set, const Step& step) 
             for (std::int64_t r = 0; r < tile.rows; ++r) {
               float* row = to + r * c.hidden_size + begin;
               add_to(row, chunk_y + r * width, width);
-              if (walker.compute == Compute::bf16_serve) round_values_to_bf16(row, width);
+              if (walker.compute == Compute::bf16_serve) round_array_to_bf16(row, width, row);
             }
           }
           break;

@@ -6,10 +6,8 @@
 // tokens) are the tasks; a window is never cut by a pass, so no result depends on the pass or on the threads.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "core/parallel.hpp"
-#include "formats/bf16.hpp"
+#include "formats/bf16_array.hpp"
 #include "kernels/attention/attention.hpp"
 #include "model/forward_parts.hpp"
 
@@ -18,10 +18,6 @@ KvChoice walker_cache(const Walker& walker, int layer) {
 
 bool holds_fp16(const KvChoice& choice) {
   return choice.key.format->id == "fp16" || choice.value.format->id == "fp16";
-}
-
-QUANTMAP_SIMD void to_bf16(const float* x, std::int64_t count, std::uint16_t* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = bf16_from_float(x[i]);
 }
 
 // One head's keys or values as the cache would hold them.
@@ -48,7 +44,7 @@ CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_sca
   const bool outside =
       form.outer == OuterScale::tensor || (form.outer == OuterScale::row && row_scales_outside);
   if (spec.is_reference()) {
-    to_bf16(x, tokens * dim, operand);
+    array_to_bf16(x, tokens * dim, operand);
   } else if (form.outer == OuterScale::none || outside) {
     float* scale = arena.floats(std::max<std::int64_t>(1, outer_scale_count(form, tokens, dim)));
     quantize_token_operands(spec, tokens, dim, x, operand, scale, range, counts);
@@ -58,7 +54,7 @@ CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_sca
     }
   } else {
     quantize_tokens(spec, tokens, dim, x, x, range, counts);
-    to_bf16(x, tokens * dim, operand);
+    array_to_bf16(x, tokens * dim, operand);
   }
   return result;
 }

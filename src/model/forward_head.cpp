@@ -106,9 +106,8 @@ void Forward::run_head(const std::function<RowRange(std::int64_t)>& rows_of, con
 std::int64_t Forward::bytes_needed(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
                                    const PassLimits& limits, int threads) {
   const ModelConfig& c = checkpoint.config();
-  const std::int64_t inner = std::max(query_width(c) + 2 * kv_width(c), c.intermediate_size);
   const auto count = static_cast<std::int64_t>(walkers.size());
-  std::int64_t state = count * limits.tokens * (c.hidden_size + inner) * 4;
+  std::int64_t state = count * limits.tokens * (c.hidden_size + inner_width(c)) * 4;
   state += limits.longest_window * c.head_dim * 4;  // rotary tables
   state += threads * std::max(layer_scratch_bytes(c, limits.longest_window), head_scratch_bytes(c));
 

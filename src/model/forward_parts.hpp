@@ -11,8 +11,6 @@
 
 namespace quantmap {
 
-inline std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // Hands out pieces of one worker's scratch.
 class Arena {
  public:
@@ -60,7 +58,8 @@ LinearForm weight_key(LinearForm form);
 // A Linear's form for a walker.
 LinearForm walker_form(const Walker& walker, const std::string& module);
 
-void round_values_to_bf16(float* x, std::int64_t count);
+// Values a token takes in Forward::inner_: q, k and v, then the MLP's inner values.
+std::int64_t inner_width(const ModelConfig& config);
 
 // Scratch that the steps of a layer and the head take on one worker.
 std::int64_t layer_scratch_bytes(const ModelConfig& config, std::int64_t longest_window);

@@ -4,24 +4,15 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/aligned.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "formats/bf16.hpp"
+#include "formats/bf16_array.hpp"
 #include "formats/row_kernels.hpp"
 #include "model/operand_scale.hpp"
 
 namespace quantmap {
 namespace {
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-QUANTMAP_SIMD void round_all(const float* x, std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = round_to_bf16(x[i]);
-}
-
-QUANTMAP_SIMD void to_bf16(const float* x, std::int64_t count, std::uint16_t* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = bf16_from_float(x[i]);
-}
 
 bool is_fp16(const QuantSpec& spec) { return spec.format->id == "fp16"; }
 
@@ -109,12 +100,12 @@ LinearForm linear_form(const QuantSpec& weight, const QuantSpec& activation, Com
 
 std::int64_t activation_scratch_bytes(const LinearForm& form, std::int64_t rows, std::int64_t cols) {
   const std::int64_t values = rows * cols;
-  if (form.type == OperandType::f32) return aligned(values * 4);
+  if (form.type == OperandType::f32) return aligned_bytes(values * 4);
   const std::int64_t scales =
       std::max({std::int64_t{1}, rows, outer_scale_count(operand_form(form.activation), rows, cols)});
   // The operand, its copy in k blocks, decoded values where they are needed, scales and lifts.
-  return 2 * aligned(values * 2) + (form.k_block > 0 ? aligned(values * 4) : 0) + aligned(scales * 4) +
-         aligned(rows * 4);
+  return 2 * aligned_bytes(values * 2) + (form.k_block > 0 ? aligned_bytes(values * 4) : 0) +
+         aligned_bytes(scales * 4) + aligned_bytes(rows * 4);
 }
 
 ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std::int64_t cols,
@@ -130,26 +121,26 @@ ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std
     if (!spec.is_reference())
       quantize_tokens(spec, rows, cols, x, out, range, counts);
     else if (form.round_to_bf16)
-      round_all(x, rows * cols, out);
+      round_array_to_bf16(x, rows * cols, out);
     else
       std::copy(x, x + rows * cols, out);
     return tile;
   }
   auto* operand = reinterpret_cast<std::uint16_t*>(scratch);
-  auto* blocked = reinterpret_cast<std::uint16_t*>(scratch + aligned(rows * cols * 2));
-  std::byte* rest = scratch + 2 * aligned(rows * cols * 2);
+  auto* blocked = reinterpret_cast<std::uint16_t*>(scratch + aligned_bytes(rows * cols * 2));
+  std::byte* rest = scratch + 2 * aligned_bytes(rows * cols * 2);
   tile.operand = operand;
   if (spec.is_reference()) {
-    to_bf16(x, rows * cols, operand);
+    array_to_bf16(x, rows * cols, operand);
   } else {
     const OperandForm x_form = operand_form(spec);
     if (x_form.outer == OuterScale::row_group && x_form.group != form.k_block) {
       // Groups that are not the weights' blocks: decoded, as a kernel without partial products would.
       auto* decoded = reinterpret_cast<float*>(rest);
       quantize_tokens(spec, rows, cols, x, decoded, range, counts);
-      to_bf16(decoded, rows * cols, operand);
+      array_to_bf16(decoded, rows * cols, operand);
     } else {
-      auto* scale = reinterpret_cast<float*>(rest + (form.k_block > 0 ? aligned(rows * cols * 4) : 0));
+      auto* scale = reinterpret_cast<float*>(rest + (form.k_block > 0 ? aligned_bytes(rows * cols * 4) : 0));
       const std::int64_t tiny = quantize_token_operands(spec, rows, cols, x, operand, scale, range, counts);
       tile.outer = x_form.outer;
       if (x_form.outer != OuterScale::none) tile.scale = scale;
@@ -158,7 +149,7 @@ ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std
         if (!lift.empty()) {
           float* to =
               scale +
-              aligned(std::max({std::int64_t{1}, rows, outer_scale_count(x_form, rows, cols)}) * 4) / 4;
+              aligned_bytes(std::max({std::int64_t{1}, rows, outer_scale_count(x_form, rows, cols)}) * 4) / 4;
           std::copy(lift.begin(), lift.end(), to);
           tile.lift = to;
         }
@@ -181,13 +172,13 @@ LinearWeights::LinearWeights(const Checkpoint& checkpoint, const std::string& na
   chunk_.resize(static_cast<std::size_t>(chunks()));
   const auto read_rows = [&](std::int64_t begin, std::int64_t end, float* to) {
     checkpoint.read(weight, begin, end, to);
-    if (form_.round_to_bf16) round_all(to, (end - begin) * in_, to);
+    if (form_.round_to_bf16) round_array_to_bf16(to, (end - begin) * in_, to);
   };
 
   if (bias) {
     bias_.resize(static_cast<std::size_t>(out));
     checkpoint.read(name + ".bias", 0, 1, bias_.data());
-    if (form.round_to_bf16) round_all(bias_.data(), out, bias_.data());
+    if (form.round_to_bf16) round_array_to_bf16(bias_.data(), out, bias_.data());
   }
 
   if (!whole && kChunkRows % piece_rows(form.weight, out, in) != 0)
@@ -255,7 +246,7 @@ void LinearWeights::build_chunk(std::int64_t index, float* values, const TensorR
     }
     if (tiny > 0) chunk.lift = lift_tiny_rows(operand.data(), rows, in_);
   } else {
-    to_bf16(values, size, operand.data());
+    array_to_bf16(values, size, operand.data());
   }
   if (form_.k_block == 0) {
     chunk.blocks.emplace_back(OperandType::bf16, operand.data(), rows, in_, kTileRows);

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace quantmap {
+#include "core/number.hpp"
 
-using Number = std::optional<double>;
+namespace quantmap {
 
 // One invocation that measured something; every row of every view leads to it.
 struct RunRecord {

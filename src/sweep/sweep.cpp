@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "kernels/difference/difference.hpp"
@@ -209,12 +209,9 @@ class Sweep {
 
 std::string WalkerState::pack() const {
   std::string packed;
-  const auto put = [&](const auto& value) {
-    packed.append(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  put(saturated);
-  put(nonfinite);
-  put(seconds);
+  put_bytes(packed, saturated);
+  put_bytes(packed, nonfinite);
+  put_bytes(packed, seconds);
   for (const ErrorSums& sums : layers) packed += sums.pack();
   return packed;
 }
@@ -222,11 +219,7 @@ std::string WalkerState::pack() const {
 WalkerState WalkerState::unpack(std::string_view packed) {
   WalkerState state;
   std::size_t at = 0;
-  const auto take = [&](auto& value) {
-    if (packed.size() - at < sizeof value) fail("database", "", "stored state is cut short");
-    std::memcpy(&value, packed.data() + at, sizeof value);
-    at += sizeof value;
-  };
+  const auto take = [&](auto& value) { take_bytes(packed, at, value, "stored state is cut short"); };
   take(state.saturated);
   take(state.nonfinite);
   take(state.seconds);

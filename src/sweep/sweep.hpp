@@ -65,8 +65,9 @@ struct SweepJob {
   std::int64_t first_window = 0;    // 0, or where an interrupted sweep stopped
   std::vector<WalkerState> states;  // empty, or after window first_window - 1
   std::function<void(const PassResult&)> sink;
-  std::function<void(double done, double total)> progress;  // layer-tokens of all walkers; may be empty
-  std::function<bool()> interrupted;                        // asked between layers; may be empty
+  std::function<void(double done, double total)>
+      progress;                       // tokens times layers, the head as one more; may be empty
+  std::function<bool()> interrupted;  // asked between layers; may be empty
 };
 
 // Throws Error (interrupted) if job.interrupted says so; what the sink got stays valid.
