@@ -35,16 +35,18 @@ PassLimits limits_of(const std::vector<EvalWindow>& windows, std::int64_t count)
   return limits;
 }
 
-// What the sweep keeps besides the forward pass: scores of a pass, error sums, and a copy of the residual
-// stream of one window for its median on each thread.
-std::int64_t own_bytes(const Checkpoint& checkpoint, std::int64_t walkers, const PassLimits& limits,
-                       int threads) {
+// What the sweep keeps besides the forward pass: scores of a pass, error sums (the run's, and one a window
+// while a layer is measured), peaks, and a copy of the residual stream of one window for its median on each
+// thread.
+std::int64_t own_bytes(const Checkpoint& checkpoint, std::int64_t walkers, std::int64_t windows,
+                       const PassLimits& limits, int threads) {
   const ModelConfig& c = checkpoint.config();
   // Row slots, vectors of numbers, and the same packed for the store.
   const std::int64_t scores =
       walkers * limits.tokens * static_cast<std::int64_t>(sizeof(TokenScore) + 2 * 17);
-  const auto sums = static_cast<std::int64_t>(sizeof(ErrorSums));
-  return scores + 3 * walkers * c.layers * sums + threads * limits.longest_window * c.hidden_size * 4;
+  const std::int64_t sums = walkers * (3 * c.layers + windows) * static_cast<std::int64_t>(sizeof(ErrorSums));
+  const std::int64_t peaks = windows * c.layers * static_cast<std::int64_t>(sizeof(LayerPeak));
+  return scores + sums + peaks + threads * limits.longest_window * c.hidden_size * 4;
 }
 
 }  // namespace
@@ -56,11 +58,11 @@ SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& wa
   const auto total = static_cast<std::int64_t>(windows.size());
   const auto count = static_cast<std::int64_t>(walkers.size());
   const int threads = thread_count();
-  // One window more costs the same each time (the longest: a bound), so two points give the line.
+  // Grows with n: the n longest windows bound any n of them.
   const auto bytes_for = [&](std::int64_t n) {
     const PassLimits limits = limits_of(windows, n);
     return Forward::bytes_needed(checkpoint, walkers, limits, threads) +
-           own_bytes(checkpoint, count, limits, threads);
+           own_bytes(checkpoint, count, n, limits, threads);
   };
   SweepPlan plan;
   plan.least_bytes = bytes_for(1);

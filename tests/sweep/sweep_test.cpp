@@ -291,6 +291,22 @@ TEST_F(SweepLaw, PlanNamesTheLeastMemoryAndGrowsWithIt) {
   }
 }
 
+// So long that attention, not a Linear or the head, needs the most scratch: with BF16 operands more than with
+// FP32 ones, since probabilities stand beside the scores.
+TEST_F(SweepLaw, ALongWindowFitsItsScratch) {
+  TinyModel model;
+  model.layers = 1;
+  model.max_position = 4096;
+  const auto dir = fresh_dir("sweep_long");
+  write_tiny_model(dir, model);
+  const Checkpoint checkpoint = Checkpoint::open(dir);
+  const auto windows = random_windows(1, 4096, model.vocab, 15);
+  for (const Compute compute : {Compute::bf16, Compute::f32}) {
+    const Outcome outcome = sweep(checkpoint, walkers_for({"kv=int8:token"}, compute), windows, 1, 1);
+    for (const WindowScores& s : outcome.scores) EXPECT_TRUE(std::isfinite(s.nll_sum));
+  }
+}
+
 TEST_F(SweepLaw, IdsOutsideTheVocabularyAreRefused) {
   const Checkpoint checkpoint = Checkpoint::open(dir_);
   const auto windows = windows_of_ids({{1, 2, 600}}, Protocol{});
