@@ -32,8 +32,11 @@ struct Options {
   std::string protocol = {};
   std::optional<std::int64_t> ctx = {}, stride = {};
   std::optional<std::string> score = {}, bos = {};
-  operator ProtocolOptions() const { return {protocol, ctx, stride, score, bos}; }
 };
+inline Protocol resolve_protocol(const Options& o, std::int64_t model_limit) {
+  return quantmap::resolve_protocol(ProtocolOptions{o.protocol, o.ctx, o.stride, o.score, o.bos},
+                                    model_limit);
+}
 // The ids 0, 1, 2, …
 inline std::vector<std::int32_t> counting(std::int32_t count, std::int32_t first = 0) {
   std::vector<std::int32_t> ids;

@@ -145,7 +145,8 @@ TEST(Matmul, ARowsBitsDoNotDependOnTheNumberOfRows) {
 
 // Threads that share a matrix, or race to make one shape's product first, get the bits of one thread alone.
 TEST(Matmul, ManyThreadsGetTheSameBits) {
-  constexpr int kThreads = 4, kRounds = 3;
+  constexpr std::size_t kThreads = 4;
+  constexpr int kRounds = 3;
   for (const RowsCase& c : kRowsCases)
     for (const std::int64_t m : {7, 64, 128}) {
       const std::int64_t k = c.k + 3;  // shapes that no other test has made yet
@@ -154,23 +155,20 @@ TEST(Matmul, ManyThreadsGetTheSameBits) {
       const auto size = static_cast<std::size_t>(m * c.n);
       std::vector<std::vector<float>> results(2 * kThreads, std::vector<float>(size));
       std::vector<std::thread> threads;
-      for (int t = 0; t < kThreads; ++t)
+      for (std::size_t t = 0; t < kThreads; ++t)
         threads.emplace_back([&, t] {
           for (int round = 0; round < kRounds; ++round) {
-            packed.multiply(x.data(), m, results[static_cast<std::size_t>(2 * t)].data());
-            multiply_once(c.type, x.data(), m, k, w.data(), k, true, c.n,
-                          results[static_cast<std::size_t>(2 * t + 1)].data());
+            packed.multiply(x.data(), m, results[2 * t].data());
+            multiply_once(c.type, x.data(), m, k, w.data(), k, true, c.n, results[2 * t + 1].data());
           }
         });
       for (std::thread& thread : threads) thread.join();
       std::vector<float> alone(size), once_alone(size);
       packed.multiply(x.data(), m, alone.data());
       multiply_once(c.type, x.data(), m, k, w.data(), k, true, c.n, once_alone.data());
-      for (int t = 0; t < kThreads; ++t) {
-        EXPECT_TRUE(same_bits(results[static_cast<std::size_t>(2 * t)], alone))
-            << name(c.type) << ", m " << m;
-        EXPECT_TRUE(same_bits(results[static_cast<std::size_t>(2 * t + 1)], once_alone))
-            << name(c.type) << ", once, m " << m;
+      for (std::size_t t = 0; t < kThreads; ++t) {
+        EXPECT_TRUE(same_bits(results[2 * t], alone)) << name(c.type) << ", m " << m;
+        EXPECT_TRUE(same_bits(results[2 * t + 1], once_alone)) << name(c.type) << ", once, m " << m;
       }
     }
 }

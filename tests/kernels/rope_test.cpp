@@ -24,7 +24,8 @@ Angles angles(std::int64_t rows, std::int64_t half) {
   Angles a;
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t i = 0; i < half; ++i) {
-      const double angle = static_cast<double>(r * 4096 / rows) *
+      const std::int64_t position = r * 4096 / rows;
+      const double angle = static_cast<double>(position) *
                            std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
       a.cosines.push_back(static_cast<float>(std::cos(angle)));
       a.sines.push_back(static_cast<float>(std::sin(angle)));
