@@ -34,7 +34,7 @@ function(quantmap_tests FOLDER)
       # What is tested is built with -O3; the tests themselves need to compile quickly.
       target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
       gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
-        PROPERTIES LABELS "${label};${FOLDER}" TIMEOUT 600)
+        PROPERTIES LABELS ${label} LABELS ${FOLDER} TIMEOUT 600)
     endif()
   endforeach()
 endfunction()

@@ -1,5 +1,5 @@
-// The commands of the program: a table of rows, each a function from arguments to an exit status. Only the command
-// line is a public contract (product.md, Commands).
+// The commands of the program: a table of rows, each a function from arguments to an exit status. Only the
+// command line is a public contract (product.md, Commands).
 #pragma once
 
 #include <span>

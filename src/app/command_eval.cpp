@@ -67,7 +67,11 @@ int run_eval(const CommandLine& line) {
   request.model = text("model");
   request.text = text("text");
   request.token_ids = text("token-ids");
-  if (request.model.empty()) fail_usage("eval", "no MODEL given (a directory or a .gguf file)");
+  if (request.model.empty())
+    fail_usage(
+        "eval",
+        "no MODEL given (a directory or a .gguf file; it comes before the options, since --schemes takes "
+        "every word behind it)");
   if (request.text.empty() == request.token_ids.empty())
     fail_usage("eval", "give one of --text and --token-ids");
   std::vector<std::string> words;

@@ -1,10 +1,24 @@
 #include <fmt/format.h>
 
 #include "app/options.hpp"
+#include "core/error.hpp"
 #include "formats/spec.hpp"
 #include "scheme/scheme.hpp"
 
 namespace quantmap {
+namespace {
+
+// A short name is listed with its expansion before everything in it is built.
+std::string state_of(const ShortName& name) {
+  try {
+    Scheme::parse(name.name);
+    return "ready";
+  } catch (const Error&) {
+    return "not built yet";
+  }
+}
+
+}  // namespace
 
 int run_formats(const CommandLine& line) {
   CommandSpec spec;
@@ -34,9 +48,9 @@ int run_formats(const CommandLine& line) {
   if (common.format == OutputFormat::table || common.format == OutputFormat::md) {
     Table names;
     names.title = "Short names of schemes (with +KVFP8 or +KVINT8 for the cache)";
-    names.columns = {{"name"}, {"expands to"}};
+    names.columns = {{"name"}, {"expands to"}, {"state"}};
     for (const ShortName& name : short_names())
-      names.rows.push_back({std::string(name.name), std::string(name.expansion)});
+      names.rows.push_back({std::string(name.name), std::string(name.expansion), state_of(name)});
     text += "\n" + write(names, common.format, output_width(common));
   }
   emit(common, text);

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <csignal>
@@ -15,7 +16,6 @@
 #include "core/mapped_file.hpp"
 #include "core/parallel.hpp"
 #include "core/progress.hpp"
-#include "core/size.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "model/coarse_grid.hpp"
 #include "model/sizes.hpp"
@@ -248,7 +248,9 @@ std::vector<std::string> grid_notes(const Checkpoint& checkpoint) {
   if (!grid) return {};
   return {
       fmt::format("this checkpoint was quantized before: {:.1f} % of {} blocks of {} weights hold at most {} "
-                  "values, a {}-bit grid; {}-bit numbers are flattered",
+                  "values, a {}-bit grid; {}-bit numbers are flattered, and all are relative to this "
+                  "checkpoint, not to what "
+                  "it was made from",
                   100 * grid->share, grid->blocks, grid->block, 1 << grid->bits, grid->bits, grid->bits)};
 }
 
@@ -343,11 +345,14 @@ class Evaluation {
   }
 
   void announce(const SweepPlan& plan) const {
-    say(fmt::format(
-        "run {}: {} schemes and the reference on {} windows of {} tokens, {} pass{} of {} windows, {} "
-        "planned ({} threads)",
-        run_.id, walkers_.size() - 1, run_.windows, run_.ctx, plan.passes, plan.passes == 1 ? "" : "es",
-        plan.windows_per_pass, format_size(plan.bytes), run_.threads));
+    const auto counted = [](std::int64_t count, const char* noun, const char* plural = "s") {
+      return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
+    };
+    say(fmt::format("run {}: {} and the reference on {} of {} tokens, {} of {}, {} MiB planned ({})", run_.id,
+                    counted(static_cast<std::int64_t>(walkers_.size()) - 1, "scheme"),
+                    counted(run_.windows, "window"), run_.ctx, counted(plan.passes, "pass", "es"),
+                    counted(plan.windows_per_pass, "window"), plan.bytes >> 20,
+                    counted(run_.threads, "thread")));
   }
 
   void sweep(const SweepPlan& plan) {
@@ -394,6 +399,9 @@ class Evaluation {
     for (std::size_t w = 0; w < pass.states->size(); ++w)
       states.push_back({static_cast<std::int64_t>(w), (*pass.states)[w].pack()});
     database_->store_pass(run_.id, windows, states, outlier_records(pass.peaks));
+    // A terminal has the bar; a log gets a line a pass.
+    if (pass.end_window < run_.windows && !::isatty(STDERR_FILENO))
+      say(fmt::format("{} of {} windows stored", pass.end_window, run_.windows));
   }
 
   std::vector<WindowScores> scores_of(std::int64_t position) const {

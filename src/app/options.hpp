@@ -24,8 +24,8 @@ struct CommonOptions {
 };
 
 // Parses a command's arguments. `options`: the command's own, without the common ones; `positionals`: their
-// option names in order, the last takes any number if `many`. Prints help and returns nullopt for --help. Throws
-// Error (usage) for anything that does not fit.
+// option names in order, the last takes any number if `many`. Prints help and returns nullopt for --help.
+// Throws Error (usage) for anything that does not fit.
 struct CommandSpec {
   std::string name, usage, does, examples;
   boost::program_options::options_description options;

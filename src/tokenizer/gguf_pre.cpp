@@ -34,8 +34,9 @@ const std::vector<GgufPre>& table() {
        {kGpt2Pattern},
        false,
        false},
-      // Decimal digits alone, as transformers reads this vocabulary out of a GGUF file (docs/decisions/tokenizers.md):
-      // llama.cpp's rule, and the model's own tokenizer.json, also cut numerals such as one half.
+      // Decimal digits alone, as transformers reads this vocabulary out of a GGUF file
+      // (docs/decisions/tokenizers.md): llama.cpp's rule, and the model's own tokenizer.json, also cut
+      // numerals such as one half.
       {{"smollm"}, {R"(\p{Nd})", kGpt2Pattern}, false, false},
       {{"starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"},
        {R"(\p{N})", kGpt2Pattern},

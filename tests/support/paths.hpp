@@ -2,9 +2,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 
 namespace quantmap::testing {
 
@@ -20,9 +22,11 @@ inline std::filesystem::path vectors_dir() {
   const char* set = std::getenv("QUANTMAP_VECTORS");
   return set ? std::filesystem::path(set) : shared_dir() / "design/vectors";
 }
-// A fresh folder under the test's temporary directory, emptied first.
+// A fresh folder under the test's temporary directory, emptied first; of this process alone, since ctest runs
+// cases side by side.
 inline std::filesystem::path fresh_dir(const std::string& name) {
-  const auto dir = std::filesystem::path(::testing::TempDir()) / ("quantmap_" + name);
+  const auto dir =
+      std::filesystem::path(::testing::TempDir()) / ("quantmap_" + name + "_" + std::to_string(::getpid()));
   std::filesystem::remove_all(dir);
   std::filesystem::create_directories(dir);
   return dir;

@@ -136,8 +136,8 @@ TEST(TokenizerSharedData, Stories260KInGgufGivesLlamaCppsIds) {
   EXPECT_EQ(tokenizer->eos(), 2);
 }
 
-// The independent results on SmolLM2 name their ids by count, first ids and hash (docs/decisions/tokenizers.md:
-// they cut decimal digits only).
+// The independent results on SmolLM2 name their ids by count, first ids and hash
+// (docs/decisions/tokenizers.md: they cut decimal digits only).
 TEST(TokenizerSharedData, SmolLM2GivesTheIdsOfTheReferenceResults) {
   QUANTMAP_NEEDS(smollm2());
   QUANTMAP_NEEDS(data("wikitext-2/wiki.test.raw"));
