@@ -95,6 +95,7 @@ class Forward {
  private:
   struct Step;
   struct Tile;
+  class LinearStep;
   class Timer;
   using LinearSet = std::vector<LinearId>;
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "model/forward.hpp"
@@ -28,6 +28,13 @@ struct Forward::Tile {
   int walker = 0;
   std::size_t window = 0;  // in the pass
   std::int64_t row_begin = 0, rows = 0;
+};
+
+// A step of a layer: Linears that share an input.
+struct Forward::Step {
+  std::string norm;  // name of the norm that makes the input from the residual stream; empty: inner values
+  std::int64_t in = 0;
+  enum Output { qkv, residual, inner } output = qkv;  // what becomes of their outputs
 };
 
 // Splits the wall time of a step over the walkers that worked in it.
