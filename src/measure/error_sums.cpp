@@ -20,7 +20,7 @@ void LogHistogram::add(double value) {
   } else {
     const double at = std::floor(std::log10(value / kSmallest) * kPerDecade);
     const int bin = static_cast<int>(std::clamp(at, 0.0, static_cast<double>(kBins)));
-    ++bins_[static_cast<std::size_t>(bin + 1)];
+    ++bins_[static_cast<std::size_t>(bin) + 1];
   }
 }
 
