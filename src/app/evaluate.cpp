@@ -142,6 +142,8 @@ std::string run_key(const EvaluationRequest& request, const RunRecord& run, cons
   }
   for (const Scheme& scheme : request.schemes) add(scheme.spelling());
   add(request.noise_floor ? "noise floor" : "");
+  // Another program or arithmetic must not finish what this one began.
+  add(fmt::format("{} {} {} {}", run.version, run.git_revision, run.device, has_bf16_products()));
   return key.hex();
 }
 
@@ -208,7 +210,11 @@ std::vector<LayerErrorRecord> layer_records(std::int64_t position, const WalkerS
     record.count = sums.count();
     record.row_error_p50 = sums.rows().quantile(0.5);
     record.row_error_p90 = sums.rows().quantile(0.9);
-    if (!record.rel_error) record.status = "undefined: the reference is all zero";
+    if (sums.nonfinite() > 0)
+      record.status =
+          fmt::format("{} of {} values are not finite and are left out", sums.nonfinite(), sums.count());
+    else if (!record.rel_error)
+      record.status = "undefined: the reference is all zero";
     records.push_back(std::move(record));
   }
   return records;
@@ -281,6 +287,8 @@ class Evaluation {
     } else if (run_.plan_windows < plan.windows_per_pass) {
       plan.windows_per_pass = run_.plan_windows;  // pass boundaries come from the stored plan
     }
+    const std::int64_t left = run_.windows - first_window_;
+    plan.passes = (left + plan.windows_per_pass - 1) / plan.windows_per_pass;
     announce(plan);
     sweep(plan);
     return finish();

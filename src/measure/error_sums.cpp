@@ -59,7 +59,7 @@ void ErrorSums::add_row(double error2, double reference2, double value2, double 
   amax_ = std::max(amax_, double{amax});
   nonfinite_ += nonfinite;
   count_ += count;
-  rows_.add(error2 == 0 ? 0.0 : reference2 > 0 ? std::sqrt(error2 / reference2) : NAN);
+  rows_.add(nonfinite > 0 ? NAN : error2 == 0 ? 0.0 : reference2 > 0 ? std::sqrt(error2 / reference2) : NAN);
 }
 
 void ErrorSums::merge(const ErrorSums& other) {
@@ -75,6 +75,7 @@ void ErrorSums::merge(const ErrorSums& other) {
 }
 
 Number ErrorSums::relative_error() const {
+  if (count_ > 0 && nonfinite_ == count_) return std::nullopt;  // nothing finite is left to compare
   if (error2_ == 0) return 0.0;
   if (reference2_ == 0) return std::nullopt;
   return std::sqrt(error2_ / reference2_);

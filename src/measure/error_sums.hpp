@@ -33,8 +33,8 @@ class LogHistogram {
 
 class ErrorSums {
  public:
-  // One row: sums over its finite values, and its relative error sqrt(error2 / reference2) into the histogram
-  // (0 if both are 0; NaN if only the reference is).
+  // One row: sums over its finite values, and its relative error sqrt(error2 / reference2) into the
+  // histogram: 0 if both are 0; NaN if only the reference is, and for a row that holds any non-finite value.
   void add_row(double error2, double reference2, double value2, double dot, float max_error, float amax,
                std::int64_t nonfinite, std::int64_t count);
   void merge(const ErrorSums& other);
@@ -43,7 +43,8 @@ class ErrorSums {
   std::int64_t nonfinite() const { return nonfinite_; }  // of them, left out of the sums
   double max_error() const { return max_error_; }
   double amax() const { return amax_; }
-  // ||y - x|| / ||x||; 0 for a zero reference without error, nullopt for one with error (undefined).
+  // ||y - x|| / ||x|| of the finite values; 0 for a zero reference without error; empty for one with error
+  // (undefined) and where no value is finite.
   Number relative_error() const;
   Number sqnr_db() const;  // -20 log10(relative error); nullopt where that is 0 or undefined
   Number cosine() const;   // nullopt if either norm is 0

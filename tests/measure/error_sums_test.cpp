@@ -31,6 +31,18 @@ std::vector<Row> integer_rows(int count, std::uint64_t seed) {
   return rows;
 }
 
+// A scheme that diverged must not look perfect.
+TEST(ErrorSums, ARowThatIsNotFiniteIsNoSmallError) {
+  ErrorSums diverged;
+  add(diverged, {0, 0, 0, 0, 0, 0, 64, 64});
+  EXPECT_FALSE(diverged.relative_error().has_value());
+  EXPECT_FALSE(diverged.rows().quantile(0.5).has_value());
+  ErrorSums partly;
+  add(partly, {1, 4, 4, 4, 1, 2, 1, 64});
+  EXPECT_EQ(partly.relative_error(), 0.5);
+  EXPECT_FALSE(partly.rows().quantile(0.5).has_value());
+}
+
 TEST(ErrorSums, MergedPartsEqualTheWhole) {
   const std::vector<Row> rows = integer_rows(200, 1);
   ErrorSums whole;
