@@ -2,10 +2,13 @@
 // whole vocabulary (formats.md, section 11): the fused log-softmax, NLL, KL, total variation and top-1 of one
 // token.
 //
-//   nll       = -(ln q(target))                        [nats; lower is better]
-//   kl        = sum_v p(v) (ln p(v) - ln q(v))          [nats; 0 is best], terms with p(v) = 0 are 0
-//   tv        = 1/2 sum_v |p(v) - q(v)|                 [0 … 1; 1 - tv is the acceptance of speculative
-//   decoding] top1      = first argmax of both is the same token delta_p   = q(target) - p(target)
+// clang-format off
+//   nll     = -ln q(target)                     nats, lower is better
+//   kl      = sum_v p(v) (ln p(v) - ln q(v))    nats, 0 is best; terms with p(v) = 0 are 0
+//   tv      = 1/2 sum_v |p(v) - q(v)|           0 to 1; 1 - tv is the acceptance of speculative decoding
+//   top1    = the first argmax of both is the same token
+//   delta_p = q(target) - p(target)
+// clang-format on
 // p: reference, q: scheme. exp in FP32 (kernels/math/exp.hpp), every sum in double. Equal rows give kl and tv
 // exactly 0. q(v) = 0 where p(v) > 0 gives kl = inf; NaN logits give NaN.
 #pragma once
