@@ -225,8 +225,10 @@ ScoreSummary summarize(std::span<const WindowScores> scheme, std::span<const Win
     s.kl_p999 = exact_quantile(kl_values, 0.999);
   }
   s.tv_mean = finite(tv.value() / n);
-  s.top1_agreement = static_cast<double>(top1) / n;
-  s.top1_stderr = clustered_stderr(top1_windows);
+  if (s.nll && kl_numbers) {  // the largest of logits that are not numbers is none
+    s.top1_agreement = static_cast<double>(top1) / n;
+    s.top1_stderr = clustered_stderr(top1_windows);
+  }
   s.delta_p_mean = finite(delta_p.value() / n);
   s.delta_p_rms = finite(std::sqrt(delta_p2.value() / n));
   if (s.windows == 1)

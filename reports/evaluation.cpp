@@ -37,7 +37,8 @@ Json row_of(const EvaluationRecord& e) {
           {"tv_mean", json_of(e.tv_mean)},
           {"top1_agreement", json_of(e.top1_agreement)},
           {"top1_stderr", json_of(e.top1_stderr)},
-          {"margin_flips", e.margin_flips},
+          {"margin_flips",
+           e.top1_agreement ? Json(e.margin_flips) : Json(nullptr)},  // counted from the same argmax
           {"delta_p_mean", json_of(e.delta_p_mean)},
           {"delta_p_rms", json_of(e.delta_p_rms)},
           {"ppl_stderr_iid", json_of(e.ppl_stderr_iid)},
@@ -153,8 +154,9 @@ Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord>
     row.emplace_back(bytes_text(e->weight_bytes));
     row.emplace_back(cache_text(e->kv_bytes_per_token));
     row.emplace_back(three_digits(e->kl_p99));
-    row.emplace_back(reference ? std::string("0") : with_error(e->ln_ppl_ratio, e->ln_ppl_ratio_stderr));
-    row.emplace_back(e->margin_flips);
+    row.emplace_back(reference && e->nll ? std::string("0")
+                                         : with_error(e->ln_ppl_ratio, e->ln_ppl_ratio_stderr));
+    row.push_back(e->top1_agreement ? Value(e->margin_flips) : Value(std::string("-")));
     table.rows.push_back(std::move(row));
   }
   table.notes.emplace_back(

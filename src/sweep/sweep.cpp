@@ -124,7 +124,7 @@ class Sweep {
         const RowPeak top = row_peak(x, rows * width_);
         peak.token = top.index / width_;
         peak.channel = top.index % width_;
-        peak.value = top.value;
+        peak.value = sums.nonfinite() < sums.count() ? top.value : NAN;
         if (std::abs(top.value) > kMassive) peak.median_abs = median_abs(x, rows * width_);
       }
     });

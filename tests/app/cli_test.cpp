@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/make_files.hpp"
@@ -173,6 +174,47 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
   std::vector<std::string> after;
   for (const auto& entry : std::filesystem::directory_iterator(dir)) after.push_back(entry.path());
   EXPECT_THAT(after, ::testing::UnorderedElementsAreArray(before));
+}
+
+// Where logits are NaN no argmax agrees with another, and a layer without a finite value has no error of 0.
+TEST(CommandLine, NotANumberIsNeverANumber) {
+  const auto dir = fresh_dir("cli_nan");
+  const auto model = dir / "model";
+  std::filesystem::create_directory(model);
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json"})
+    std::filesystem::copy_file(demo_dir() / name, model / name);
+  std::string weights = read_text_file(demo_dir() / "model.safetensors");
+  std::uint64_t header = 0;
+  std::memcpy(&header, weights.data(), sizeof header);
+  const Json tensors = Json::parse(weights.substr(sizeof header, header));
+  const std::uint64_t at = tensors["model.layers.0.self_attn.v_proj.weight"]["data_offsets"][0];
+  for (std::uint64_t i = 0; i < 512; ++i)
+    weights[sizeof header + header + at + i] = '\xff';  // a row of BF16 NaN
+  testing::write_file(model / "model.safetensors", weights);
+  const RunResult r =
+      run_quantmap({"eval", model.string(), "--text", (demo_dir() / "text.txt").string(), "--ctx", "32",
+                    "--windows", "2", "--schemes", "W8A8", "--format", "json", "--quiet"},
+                   dir.string());
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json document = Json::parse(r.out);
+  for (const Json& row : document["rows"]) {
+    for (const char* key : {"ppl", "nll", "kl_mean", "kl_max", "tv_mean", "top1_agreement", "top1_stderr",
+                            "margin_flips", "delta_p_mean"})
+      EXPECT_TRUE(row[key].is_null() || row["scheme"] == "BF16") << key;
+    EXPECT_TRUE(row["top1_agreement"].is_null());
+    EXPECT_THAT(row["status"].get<std::string>(), HasSubstr("not a number"));
+  }
+  const RunResult layers = run_quantmap(
+      {"query", "--format", "json", "--sql", "SELECT rel_error, row_error_p50, status FROM layer_errors"},
+      dir.string());
+  for (const Json& row : Json::parse(layers.out)) {
+    EXPECT_TRUE(row["rel_error"].is_null()) << row;
+    EXPECT_TRUE(row["row_error_p50"].is_null()) << row;
+    EXPECT_NE(row["status"], "ok");
+  }
+  const RunResult outliers = run_quantmap(
+      {"query", "--format", "json", "--sql", "SELECT value, status FROM outliers"}, dir.string());
+  for (const Json& row : Json::parse(outliers.out)) EXPECT_NE(row["status"], "ok") << row;
 }
 
 TEST(CommandLine, HelpFitsAScreenAndEveryCommandHasIts) {
