@@ -62,28 +62,55 @@ void MappedFile::release(std::size_t begin, std::size_t end) const {
 
 std::string read_text_file(const std::filesystem::path& path) { return std::string(MappedFile(path).text()); }
 
+namespace {
+
+bool write_all(int descriptor, std::string_view rest) {
+  while (!rest.empty()) {
+    const ssize_t written = ::write(descriptor, rest.data(), rest.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+[[noreturn]] void fail_writing(const std::filesystem::path& path, int reason) {
+  fail("cannot write file", path.string(), std::strerror(reason));
+}
+
+}  // namespace
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
-  const std::string beside = path.string() + ".part";
-  const auto give_up = [&](const char* what) {
+  namespace fs = std::filesystem;
+  struct stat named {
+  }, out{};
+  if (::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &out) == 0 && named.st_dev == out.st_dev &&
+      named.st_ino == out.st_ino) {  // /dev/stdout, whatever it leads to
+    if (!write_all(STDOUT_FILENO, text)) fail_writing(path, errno);
+    return;
+  }
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+    // A pipe or a device is written to; a rename would put a file in its place.
+    const Descriptor file{::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY)};
+    if (file.fd < 0 || !write_all(file.fd, text)) fail_writing(path, errno);
+    return;
+  }
+  // Behind a link the file is replaced, not the link.
+  const fs::path target = fs::is_regular_file(status) ? fs::canonical(path, error) : path;
+  if (error && fs::exists(status)) fail_writing(path, error.value());
+  const std::string beside = target.string() + ".part";
+  const auto give_up = [&] {
     const int reason = errno;
     ::unlink(beside.c_str());
-    fail(what, path.string(), std::strerror(reason));
+    fail_writing(path, reason);
   };
   {
     const Descriptor file{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-    if (file.fd < 0) fail("cannot write file", path.string(), std::strerror(errno));
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const ssize_t written = ::write(file.fd, rest.data(), rest.size());
-      if (written < 0) {
-        if (errno == EINTR) continue;
-        give_up("cannot write file");
-      }
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    }
-    if (::fsync(file.fd) != 0) give_up("cannot write file");
+    if (file.fd < 0) fail_writing(path, errno);
+    if (!write_all(file.fd, text) || ::fsync(file.fd) != 0) give_up();
   }
-  if (::rename(beside.c_str(), path.c_str()) != 0) give_up("cannot write file");
+  if (::rename(beside.c_str(), target.c_str()) != 0) give_up();
 }
 
 }  // namespace quantmap

@@ -35,7 +35,8 @@ class MappedFile {
 
 // The whole text of a file; throws Error (input) naming it.
 std::string read_text_file(const std::filesystem::path& path);
-// Writes beside `path` and renames, so that a reader never sees half a file; throws Error (failed).
+// Writes beside `path` and renames, so that a reader never sees half a file; a pipe or device is written to
+// as it is. Throws Error (failed).
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace quantmap

@@ -176,6 +176,34 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
   EXPECT_THAT(after, ::testing::UnorderedElementsAreArray(before));
 }
 
+// A device or pipe keeps being one, a link stays a link; what cannot be written is known before measuring.
+TEST(CommandLine, OutputGoesToWhateverIsNamed) {
+  const auto dir = fresh_dir("cli_output");
+  const auto link = dir / "link.csv", file = dir / "file.csv";
+  testing::write_file(file, "old");
+  std::filesystem::create_symlink(file, link);
+  EXPECT_EQ(run_quantmap({"formats", "--output", link.string()}, dir.string()).status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_THAT(read_text_file(file), HasSubstr("nvfp4"));
+  const auto full = dir / "full";
+  std::filesystem::create_symlink("/dev/full", full);
+  const RunResult device = run_quantmap({"formats", "--output", full.string()}, dir.string());
+  EXPECT_EQ(device.status, 1);
+  EXPECT_THAT(device.err, HasSubstr("No space left"));
+  EXPECT_TRUE(std::filesystem::is_symlink(full));
+  const auto pipe = dir / "pipe";
+  std::filesystem::create_symlink("/dev/stdout", pipe);
+  EXPECT_THAT(run_quantmap({"formats", "--output", pipe.string()}, dir.string()).out, HasSubstr("nvfp4"));
+  EXPECT_TRUE(std::filesystem::is_symlink(pipe));
+  for (const char* bad : {"nowhere/x.json", "."}) {
+    const RunResult r = run_quantmap(eval_demo({"--schemes", "W8A8", "--output", bad}), dir.string());
+    EXPECT_EQ(r.status, 1) << bad;
+    EXPECT_THAT(r.err, HasSubstr("cannot write file")) << bad;
+    EXPECT_FALSE(std::filesystem::exists(dir / "quantmap.db"))
+        << "nothing is measured for an output that cannot be";
+  }
+}
+
 // Where logits are NaN no argmax agrees with another, and a layer without a finite value has no error of 0.
 TEST(CommandLine, NotANumberIsNeverANumber) {
   const auto dir = fresh_dir("cli_nan");
