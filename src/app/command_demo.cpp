@@ -42,9 +42,9 @@ int run_demo(const CommandLine& line) {
   write_file_atomically(kDemoMarkdown,
                         write_evaluation(result.run, result.evaluations, OutputFormat::md, 200));
   if (!request.common.quiet)
-    fmt::print(stderr, "\nresults: {} (run {}), table in Markdown: {}\nnext: {} query layers --db {}\n",
-               request.common.db, result.run.id, kDemoMarkdown, line.text.substr(0, line.text.find(' ')),
-               request.common.db);
+    tell(fmt::format("\nresults: {} (run {}), table in Markdown: {}\nnext: {} query layers --db {}\n",
+                     request.common.db, result.run.id, kDemoMarkdown,
+                     line.text.substr(0, line.text.find(' ')), request.common.db));
   return 0;
 }
 

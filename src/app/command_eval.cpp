@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "app/evaluate.hpp"
 #include "core/error.hpp"
 #include "reports/evaluation.hpp"
@@ -80,7 +82,11 @@ int run_eval(const CommandLine& line) {
       const auto more = (*values)[name].as<std::vector<std::string>>();
       words.insert(words.end(), more.begin(), more.end());
     }
-  if (words.empty()) fail_usage("eval", "no --schemes given (BF16 alone measures the reference)");
+  const auto blank = [](const std::string& word) {
+    return word.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
+  };
+  if (std::all_of(words.begin(), words.end(), blank))
+    fail_usage("eval", "no --schemes given (BF16 alone measures the reference)");
   request.schemes = parse_schemes(words);
   request.protocol.protocol = text("protocol");
   request.protocol.ctx = number("ctx");

@@ -23,6 +23,7 @@
 #include "store/database.hpp"
 #include "sweep/sweep.hpp"
 #include "tokenizer/tokenizer.hpp"
+#include "tokenizer/unicode.hpp"
 
 namespace quantmap {
 namespace {
@@ -41,6 +42,9 @@ class InterruptGuard {
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, &old_int_);
     sigaction(SIGTERM, &action, &old_term_);
+    // Whoever starts a program with a signal ignored (nohup, `&`) means it.
+    if (old_int_.sa_handler == SIG_IGN) sigaction(SIGINT, &old_int_, nullptr);
+    if (old_term_.sa_handler == SIG_IGN) sigaction(SIGTERM, &old_term_, nullptr);
   }
   ~InterruptGuard() {
     sigaction(SIGINT, &old_int_, nullptr);
@@ -95,6 +99,7 @@ Input read_input(const EvaluationRequest& request, const Checkpoint& checkpoint)
     input.protocol = resolve_protocol(request.protocol, limit);
     const MappedFile text(request.text);
     const auto tokenizer = load_tokenizer(request.model);
+    require_utf8(text.text(), request.text);
     const std::vector<std::int32_t> ids = tokenizer->encode(text.text());
     for (const std::int32_t id : ids)
       if (id >= config.vocab_size)
@@ -133,7 +138,7 @@ std::string run_key(const EvaluationRequest& request, const RunRecord& run, cons
     key.add("\n");
   };
   for (const std::string* part : {&run.command, &run.model_sha256, &run.tokenizer_sha256, &run.text_sha256,
-                                  &run.token_ids_sha256, &run.score, &run.compute})
+                                  &run.token_ids_sha256, &run.protocol, &run.score, &run.bos, &run.compute})
     add(*part);
   for (const EvalWindow& window : input.windows) {
     add(sha256_of_ids(window.ids));
@@ -296,7 +301,7 @@ class Evaluation {
 
  private:
   void say(const std::string& message) const {
-    if (!request_.common.quiet) fmt::print(stderr, "quantmap: {}\n", message);
+    if (!request_.common.quiet) tell("quantmap: " + message + "\n");
   }
 
   void prepare() {
@@ -310,7 +315,7 @@ class Evaluation {
     run_.machine = machine();
     run_.device = "cpu";
     run_.threads = thread_count();
-    run_.seed = static_cast<std::int64_t>(request_.common.seed);
+    run_.seed = request_.common.seed;
     run_.started_at = now_utc();
     run_.model = request_.model;
     run_.model_type = checkpoint_.config().model_type;

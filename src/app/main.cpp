@@ -1,11 +1,16 @@
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 
 #include "app/command.hpp"
+#include "app/options.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 
@@ -41,11 +46,11 @@ int run_command(int argc, char** argv) {
   }
   const std::string_view name = argv[1];
   if (name == "--help" || name == "-h" || name == "help") {
-    std::fputs(help().c_str(), stdout);
+    emit({}, help());
     return 0;
   }
   if (name == "--version") {
-    fmt::print("quantmap {} ({})\n", kVersion, kGitRevision);
+    emit({}, fmt::format("quantmap {} ({})\n", kVersion, kGitRevision));
     return 0;
   }
   for (const Command& command : kCommands) {
@@ -60,6 +65,29 @@ int run_command(int argc, char** argv) {
   fail_usage("unknown command " + quoted(name), "the commands are " + known);
 }
 
+// A standard stream that is closed would give its number to the next file opened, and messages would go
+// there. What is opened in its place fails as a closed stream does.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) [[maybe_unused]]
+      const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+// Ctrl-C where nothing needs to be brought to an end: what is stored is safe at any moment (evaluate.cpp has
+// its own way during a sweep).
+void interrupted(int) {
+  constexpr std::string_view kLine = "quantmap: error: interrupted\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  ::_exit(static_cast<int>(ErrorKind::interrupted));
+}
+
+void set_signals() {
+  for (const int signal : {SIGINT, SIGTERM})
+    if (std::signal(signal, interrupted) == SIG_IGN)
+      std::signal(signal, SIG_IGN);  // as nohup and `&` ask for
+  std::signal(SIGXFSZ, SIG_IGN);     // a file that may not grow is an error to report
+}
+
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
@@ -68,8 +96,10 @@ std::span<const Command> commands() { return kCommands; }
 
 int main(int argc, char** argv) {
   using quantmap::ErrorKind;
+  quantmap::hold_standard_streams();
+  quantmap::set_signals();
   const auto report = [](const std::string& line, ErrorKind kind) {
-    fmt::print(stderr, "quantmap: error: {}\n", line);
+    quantmap::tell("quantmap: error: " + line + "\n");
     return static_cast<int>(kind);
   };
   try {
@@ -79,6 +109,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report("out of memory", ErrorKind::failed);
   } catch (const std::exception& error) {
-    return report(error.what(), ErrorKind::failed);
+    return report(quantmap::quoted(error.what()), ErrorKind::failed);
   }
 }

@@ -19,7 +19,7 @@ struct CommonOptions {
   std::optional<std::int64_t> memory;
   OutputFormat format = OutputFormat::table;
   std::string output;
-  std::uint64_t seed = 0;
+  std::int64_t seed = 0;
   bool quiet = false;
 };
 
@@ -35,6 +35,8 @@ std::optional<boost::program_options::variables_map> parse_command(const Command
                                                                    const CommandSpec& spec,
                                                                    CommonOptions& common);
 
+// A message to stderr; one that cannot be written is no reason to fail.
+void tell(const std::string& message);
 // Writes to common.output, or to stdout.
 void emit(const CommonOptions& common, const std::string& text);
 // Width for tables: the terminal's, wide where the output goes to a file.

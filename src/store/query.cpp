@@ -17,6 +17,8 @@ namespace quantmap {
 namespace {
 
 constexpr const char* kQuery = "query";
+constexpr std::size_t kMaxValues =
+    20'000'000;  // a table is held whole; a join gone wrong must not fill the memory
 using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
 
 // Pragmas that only describe; true: takes a table's name.
@@ -131,6 +133,8 @@ Table query_database(const std::filesystem::path& path, std::string_view sql) {
     table.columns.push_back({.name = sqlite3_column_name(statement.get(), i)});
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    if (table.rows.size() * static_cast<std::size_t>(columns) >= kMaxValues)
+      fail_usage(kQuery, fmt::format("more than {} values (a LIMIT helps)", kMaxValues));
     std::vector<Value>& row = table.rows.emplace_back();
     for (int i = 0; i < columns; ++i) row.push_back(value_at(statement.get(), i));
   }

@@ -11,16 +11,16 @@
 
 namespace quantmap {
 
-void require_utf8(std::string_view text) {
+void require_utf8(std::string_view text, std::string_view file) {
   if (text.size() > std::numeric_limits<std::int32_t>::max())
-    fail_input("text", "", "too long for a tokenizer", "less than 2 GiB",
+    fail_input("text", file, "too long for a tokenizer", "less than 2 GiB",
                fmt::format("{} bytes", text.size()));
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t start = i;
     UChar32 character = 0;
     U8_NEXT(text.data(), i, text.size(), character);
     if (character < 0)
-      fail_input("text", "", fmt::format("not UTF-8 at byte {}", start), "UTF-8",
+      fail_input("text", file, fmt::format("not UTF-8 at byte {}", start), "UTF-8",
                  quoted(text.substr(start, 4)));
   }
 }

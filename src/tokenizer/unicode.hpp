@@ -10,7 +10,7 @@ namespace quantmap {
 
 // Throws Error (input) with the offset of the first byte that is not part of well-formed UTF-8, and for a
 // text too long for the libraries below (2 GiB).
-void require_utf8(std::string_view text);
+void require_utf8(std::string_view text, std::string_view file = "");
 
 // The character at `offset`, which moves behind it. `text` must be well-formed.
 char32_t next_character(std::string_view text, std::size_t& offset);

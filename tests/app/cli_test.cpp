@@ -98,6 +98,10 @@ TEST(CommandLine, ResumeOfACompleteRunPrintsItsRowsAndWithoutItTheRunIsNew) {
   EXPECT_EQ(Json::parse(fresh.out)["run"], 2);
   const RunResult other = run_quantmap(eval_demo({"--schemes", "W8A16", "--resume"}), dir.string());
   EXPECT_EQ(Json::parse(other.out)["run"], 3);  // another key (S03)
+  const RunResult named =
+      run_quantmap(eval_demo({"--schemes", "W8A8", "--protocol", "gptq", "--resume"}), dir.string());
+  EXPECT_EQ(Json::parse(named.out)["run"], 4) << "the same windows under another name";
+  EXPECT_EQ(Json::parse(named.out)["protocol"]["name"], "gptq");
 }
 
 struct Mistake {
@@ -125,6 +129,12 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
       {{"eval", demo, "--text", text, "--schemes", "w=int4:gptq"}, 2, "gptq"},
       {{"eval", demo, "--text", text, "--schemes", "FP8"}, 2, "static"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--ctx", "1"}, 2, "--ctx"},
+      {{"eval", demo, "--text", text, "--schemes", " "}, 2, "no --schemes"},
+      {{"eval", demo, "--text", text, "--schemes", ""}, 2, "--schemes: its value is empty"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--db", ""}, 2, "--db: its value is empty"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--output="}, 2, "--output"},
+      {{"eval", demo, "--text", text, "--schemes", "W8A8", "--seed", "-1"}, 2, "--seed: 0 or more"},
+      {{"eval", demo, "--text", "latin1.txt", "--schemes", "W8A8"}, 3, "text: latin1.txt: not UTF-8"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--ctx", "many"}, 2, "ctx"},
       {{"eval", demo, "--text", text, "--schemes", "W8A8", "--protocol", "mine"},
        2,
@@ -176,6 +186,19 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
   EXPECT_THAT(after, ::testing::UnorderedElementsAreArray(before));
 }
 
+TEST(CommandLine, TheModelMayFollowTwoDashes) {
+  const auto dir = fresh_dir("cli_dashes");
+  const RunResult r =
+      run_quantmap({"eval", "--text", (demo_dir() / "text.txt").string(), "--quiet", "--ctx", "32",
+                    "--windows", "1", "--schemes", "W8A16", "W8A8", "--", demo_dir().string()},
+                   dir.string());
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("W8A8"));
+  const RunResult two = run_quantmap({"query", "latest", "--", "runs"}, dir.string());
+  EXPECT_EQ(two.status, 2);
+  EXPECT_THAT(two.err, HasSubstr("too many positional"));
+}
+
 // A device or pipe keeps being one, a link stays a link; what cannot be written is known before measuring.
 TEST(CommandLine, OutputGoesToWhateverIsNamed) {
   const auto dir = fresh_dir("cli_output");
@@ -202,6 +225,51 @@ TEST(CommandLine, OutputGoesToWhateverIsNamed) {
     EXPECT_FALSE(std::filesystem::exists(dir / "quantmap.db"))
         << "nothing is measured for an output that cannot be";
   }
+}
+
+RunResult shell(const std::string& script, const std::filesystem::path& dir) {
+  return testing::run({"bash", "-c", script, QUANTMAP_BINARY}, dir.string());
+}
+
+TEST(CommandLine, ClosedAndFullStreamsAreErrorsNotCrashes) {
+  const auto dir = fresh_dir("cli_streams");
+  for (const char* command : {"--help", "--version", "formats", "query", "eval --help"})
+    for (const char* to : {">&-", ">/dev/full"}) {
+      const RunResult r = shell(std::string("$0 ") + command + " " + to, dir);
+      EXPECT_EQ(r.status, 1) << command << to;
+      EXPECT_THAT(r.err, HasSubstr("cannot write: standard output")) << command << to;
+    }
+  for (const char* to : {"2>&-", "2>/dev/full"}) {
+    EXPECT_EQ(shell(std::string("$0 evil ") + to, dir).status, 2) << to;
+    const RunResult r =
+        shell("$0 eval " + demo_dir().string() + " --text " + (demo_dir() / "text.txt").string() +
+                  " --ctx 32 --windows 1 --schemes W8A8 " + to,
+              dir);
+    EXPECT_EQ(r.status, 0) << to;
+    EXPECT_THAT(r.out, HasSubstr("W8A8")) << to;
+  }
+}
+
+// As on a full disk: an error with its status, what is stored stays whole and resumes.
+TEST(CommandLine, AFileThatMayNotGrowIsAnError) {
+  const auto dir = fresh_dir("cli_full");
+  const std::string run = "$0 eval " + demo_dir().string() + " --text " + (demo_dir() / "text.txt").string() +
+                          " --ctx 32 --windows 40 --memory 17M --schemes W8A8 --quiet --resume";
+  const RunResult r = shell("ulimit -f 150; " + run, dir);
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(r.err, ::testing::StartsWith("quantmap: error: results database: "));
+  EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  EXPECT_EQ(shell(run, dir).status, 0);
+}
+
+TEST(CommandLine, CtrlCEndsAQueryWithItsStatus) {
+  const auto dir = fresh_dir("cli_interrupt");
+  run_quantmap(eval_demo({"--schemes", "W8A8"}), dir.string());
+  const RunResult r = shell(
+      "timeout -s INT 1 $0 query --sql 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+      "SELECT count(*) FROM c'; exit $?",
+      dir);
+  EXPECT_EQ(r.err, "quantmap: error: interrupted\n");
 }
 
 // Where logits are NaN no argmax agrees with another, and a layer without a finite value has no error of 0.
