@@ -17,8 +17,8 @@ namespace quantmap {
 namespace {
 
 constexpr const char* kQuery = "query";
-constexpr std::size_t kMaxValues =
-    20'000'000;  // a table is held whole; a join gone wrong must not fill the memory
+// A table is held whole; a join gone wrong must not fill the memory (of this many, about 400 MiB).
+constexpr std::size_t kMaxValues = 4'000'000;
 using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
 
 // Pragmas that only describe; true: takes a table's name.

@@ -54,6 +54,18 @@ TEST_F(Query, AllowsWhatReads) {
     EXPECT_FALSE(ask(sql).rows.empty()) << sql;
 }
 
+// A join gone wrong, or one that never ends, stops before it fills the memory.
+TEST_F(Query, StopsAtMoreThanATableHolds) {
+  try {
+    ask("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+        "SELECT x a, x b, x c, x d, x e, x f, x g, x h FROM n");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    EXPECT_THAT(error.what(), HasSubstr("more than 4000000 values"));
+  }
+}
+
 TEST_F(Query, RefusesEverythingElseBeforeItRuns) {
   struct Case {
     std::string sql;
