@@ -79,7 +79,7 @@ SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& wa
   }
   plan.windows_per_pass = fits;
   plan.passes = (total + fits - 1) / fits;
-  // Passes of even size: the last is not a stub.
+  // Passes of even size, so that the last is not a small rest.
   plan.windows_per_pass = (total + plan.passes - 1) / plan.passes;
   plan.bytes = bytes_for(plan.windows_per_pass);
   return plan;
