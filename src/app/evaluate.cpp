@@ -28,8 +28,6 @@
 namespace quantmap {
 namespace {
 
-constexpr double kMassiveValue = 100, kMassiveRatio = 1000;  // formats.md, section 11, D23
-
 volatile std::sig_atomic_t interrupt_seen = 0;
 
 // Ctrl-C ends a sweep after the layer under way; a second one at once.

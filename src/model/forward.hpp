@@ -90,7 +90,6 @@ class Forward {
   // time spent in start, run_layer and run_head.
   const std::vector<double>& seconds() const { return seconds_; }
   const std::vector<WalkerCounts>& counts() const { return counts_; }
-  std::int64_t distinct_weights() const { return distinct_weights_; }  // Linears quantized and packed so far
 
  private:
   struct Step;
@@ -119,7 +118,6 @@ class Forward {
   Hook hook_;
   std::vector<double> seconds_;
   std::vector<WalkerCounts> counts_;
-  std::int64_t distinct_weights_ = 0;
 };
 
 }  // namespace quantmap

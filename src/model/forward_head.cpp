@@ -38,10 +38,8 @@ void Forward::run_head(const std::function<RowRange(std::int64_t)>& rows_of, con
     if (found == keys.end()) keys.push_back(key);
   }
   std::vector<LinearWeights> weights;
-  for (const LinearForm& key : keys) {
+  for (const LinearForm& key : keys)
     weights.emplace_back(checkpoint_, tensor, c.vocab_size, c.hidden_size, false, key);
-    ++distinct_weights_;
-  }
 
   std::vector<TensorRange> ranges(walkers_.size() * windows_.size());
   parallel_for(static_cast<std::int64_t>(ranges.size()), [&](std::int64_t task, int worker) {

@@ -165,7 +165,6 @@ void Forward::LinearStep::run_group(const Group& group) {
     const LinearShape shape = linear_shape(c_, set_[i]);
     weights.emplace_back(f_.checkpoint_, linear_name(layer_, set_[i]), shape.out, shape.in, shape.bias,
                          group.key[i]);
-    ++f_.distinct_weights_;
   }
   const std::vector<TensorRange> ranges = measure_ranges(group);
 

@@ -11,10 +11,7 @@
 namespace quantmap {
 namespace {
 
-// The median of |h| is only asked for where a value could be a massive activation (formats.md, 11: |a| >
-// 100).
-constexpr float kMassive = 100;
-
+// Only asked for where a value could be a massive activation: above kMassiveValue.
 double median_abs(const float* x, std::int64_t count) {
   std::vector<float> sizes(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) sizes[static_cast<std::size_t>(i)] = std::abs(x[i]);
@@ -125,7 +122,7 @@ class Sweep {
         peak.token = top.index / width_;
         peak.channel = top.index % width_;
         peak.value = sums.nonfinite() < sums.count() ? top.value : NAN;
-        if (std::abs(top.value) > kMassive) peak.median_abs = median_abs(x, rows * width_);
+        if (std::abs(top.value) > kMassiveValue) peak.median_abs = median_abs(x, rows * width_);
       }
     });
     for (std::int64_t walker = 0; walker < walkers; ++walker)
