@@ -69,7 +69,7 @@ double attention_flops_per_token(const ModelConfig& config, std::int64_t ctx) {
 }
 
 ProductRate::ProductRate(const ModelConfig& config, OperandType type, const ProductCut& cut)
-    : type_(type), rows_(cut.rows) {
+    : rows_(cut.rows) {
   const auto add = [&](std::int64_t out, std::int64_t in, double copies) {
     const auto same = std::find_if(shapes_.begin(), shapes_.end(),
                                    [&](const Shape& s) { return s.out == out && s.in == in; });

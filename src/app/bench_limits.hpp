@@ -42,7 +42,6 @@ class ProductRate {
     std::vector<PackedMatrix> chunks;  // as many as 64 MiB hold; used in turn
     std::int64_t pieces = 0;           // chunks of the Linear
   };
-  OperandType type_;
   std::int64_t rows_;
   std::vector<Shape> shapes_;
   std::vector<std::vector<std::byte>> input_;  // one a worker

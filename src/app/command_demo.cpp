@@ -32,10 +32,10 @@ int run_demo(const CommandLine& line) {
       std::filesystem::exists("datasets/demo/config.json") ? "datasets/demo" : kDemoDir;
   request.command = "demo";
   request.command_line = line.text;
-  request.model = model.string();
-  request.text = (model / "text.txt").string();
+  request.input.model = model.string();
+  request.input.text = (model / "text.txt").string();
   request.schemes = parse_schemes(kDemoSchemes);
-  request.protocol.ctx = kDemoCtx;
+  request.input.protocol.ctx = kDemoCtx;
   const EvaluationResult result = evaluate(request);
   emit(request.common,
        write_evaluation(result.run, result.evaluations, request.common.format, output_width(request.common)));

@@ -18,22 +18,16 @@ CommandSpec eval_spec() {
       "in one pass over the model; every row with its uncertainty, kept in the database.";
   po::options_description options("Options of eval");
   using Words = std::vector<std::string>;
-  options.add_options()                                                                                   //
-      ("model", po::value<std::string>(), "directory with config.json and safetensors, or a .gguf file")  //
-      ("text", po::value<std::string>(), "UTF-8 text, one document")                                      //
-      ("token-ids", po::value<std::string>(), "JSON array of arrays of token ids, in place of a text")    //
+  add_input_options(options);
+  options.add_options()  //
       ("schemes", po::value<Words>()->multitoken()->composing(),
        "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json")  //
       ("scheme", po::value<Words>()->multitoken()->composing(), "the same")   //
       ("protocol", po::value<std::string>(),
-       "llama.cpp, gptq, hf or lm-eval: its ctx, scoring, stride, BOS")                              //
-      ("ctx", po::value<std::int64_t>(), "tokens in a window (2048, or the model's limit if less)")  //
-      ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")                    //
-      ("windows", po::value<std::int64_t>(), "the first N windows only")                             //
-      ("score", po::value<std::string>(), "all, second-half or hf-weights")                          //
-      ("bos", po::value<std::string>(), "auto, always or never")                                     //
-      ("compute", po::value<std::string>()->default_value("bf16"), "bf16, f32 or bf16-serve")        //
-      ("noise-floor", "also the distance between the BF16 and the FP32 reference")                   //
+       "llama.cpp, gptq, hf or lm-eval: its ctx, scoring, stride, BOS")             //
+      ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")   //
+      ("score", po::value<std::string>(), "all, second-half or hf-weights")         //
+      ("noise-floor", "also the distance between the BF16 and the FP32 reference")  //
       ("resume", "go on with the unfinished run of the same inputs");
   spec.options.add(options);
   spec.positionals = {"model"};
@@ -46,35 +40,15 @@ CommandSpec eval_spec() {
   return spec;
 }
 
-Compute parse_compute(const std::string& name) {
-  for (const Compute compute : {Compute::bf16, Compute::f32, Compute::bf16_serve})
-    if (name == compute_name(compute)) return compute;
-  fail_usage("--compute", "unknown arithmetic " + quoted(name) + " (bf16, f32 or bf16-serve)");
-}
-
 }  // namespace
 
 int run_eval(const CommandLine& line) {
   EvaluationRequest request;
   const auto values = parse_command(line, eval_spec(), request.common);
   if (!values) return 0;
-  const auto text = [&](const char* name) {
-    return values->count(name) ? (*values)[name].as<std::string>() : std::string();
-  };
-  const auto number = [&](const char* name) -> std::optional<std::int64_t> {
-    if (!values->count(name)) return std::nullopt;
-    return (*values)[name].as<std::int64_t>();
-  };
   request.command_line = line.text;
-  request.model = text("model");
-  request.text = text("text");
-  request.token_ids = text("token-ids");
-  if (request.model.empty())
-    fail_usage(
-        "eval",
-        "no MODEL given (a directory or a .gguf file; it comes before the options, since --schemes takes "
-        "every word behind it)");
-  if (request.text.empty() == request.token_ids.empty())
+  request.input = input_request("eval", *values);
+  if (request.input.text.empty() && request.input.token_ids.empty())
     fail_usage("eval", "give one of --text and --token-ids");
   std::vector<std::string> words;
   for (const char* name : {"schemes", "scheme"})
@@ -88,13 +62,12 @@ int run_eval(const CommandLine& line) {
   if (std::all_of(words.begin(), words.end(), blank))
     fail_usage("eval", "no --schemes given (BF16 alone measures the reference)");
   request.schemes = parse_schemes(words);
-  request.protocol.protocol = text("protocol");
-  request.protocol.ctx = number("ctx");
-  request.protocol.stride = number("stride");
-  if (values->count("score")) request.protocol.score = text("score");
-  if (values->count("bos")) request.protocol.bos = text("bos");
-  request.windows = number("windows");
-  request.compute = parse_compute(text("compute"));
+  const auto text = [&](const char* name) {
+    return values->count(name) ? (*values)[name].as<std::string>() : std::string();
+  };
+  request.input.protocol.protocol = text("protocol");
+  if (values->count("stride")) request.input.protocol.stride = (*values)["stride"].as<std::int64_t>();
+  if (values->count("score")) request.input.protocol.score = text("score");
   request.noise_floor = values->count("noise-floor") > 0;
   request.resume = values->count("resume") > 0;
   const EvaluationResult result = evaluate(request);

@@ -13,35 +13,29 @@
 #include <vector>
 
 #include "checkpoint/config.hpp"
+#include "checkpoint/tensor_source.hpp"
 
 namespace quantmap {
 
-struct TensorEntry {
-  std::string name;                 // HF: `model.layers.0.self_attn.q_proj.weight`
-  std::string dtype;                // as the file names it: `BF16`, `F32`, `Q4_1`, …
-  std::vector<std::int64_t> shape;  // row-major, HF order: [out][in]
-  std::int64_t bytes = 0;           // in the file
-};
-
-class Checkpoint {
+class Checkpoint final : public TensorSource {
  public:
   // `path`: a directory or a .gguf file.
   static Checkpoint open(const std::filesystem::path& path);
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;
-  ~Checkpoint();
+  ~Checkpoint() override;
 
   const std::filesystem::path& path() const;
   const ModelConfig& config() const;
   std::span<const TensorEntry> tensors() const;  // in file order
-  const TensorEntry* find(std::string_view name) const;
+  const TensorEntry* find(std::string_view name) const override;
 
   // Rows [row_begin, row_end) of a tensor (a 1-D tensor is one row), decoded to FP32 into out. F32, F16, BF16
   // exactly; GGUF block types decoded in FP32 and rounded once to BF16, as a conversion to HF would
   // (product.md). Thread-safe. Throws Error (input) if the tensor is absent or its type is not decoded.
-  void read(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const;
+  void read(std::string_view name, std::int64_t row_begin, std::int64_t row_end, float* out) const override;
   // Gives back the pages of a tensor that was read and is not needed again.
-  void release(std::string_view name) const;
+  void release(std::string_view name) const override;
 
   // SHA-256 over config and every tensor file, in a fixed order. GGUF: of the file. HF: of the lines that
   // `sha256sum config.json FILE…` prints, the tensor files by name.

@@ -13,7 +13,6 @@ LinearShape linear_shape(const ModelConfig& c, LinearId id) {
     case LinearId::o:
       return {c.hidden_size, query_width(c), c.o_bias};
     case LinearId::gate:
-      return {c.intermediate_size, c.hidden_size, c.mlp_bias};
     case LinearId::up:
       return {c.intermediate_size, c.hidden_size, c.mlp_bias};
     case LinearId::down:

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint.hpp"
 #include "model/hooks.hpp"
 #include "model/operand.hpp"
 #include "model/rope_table.hpp"

@@ -163,7 +163,7 @@ ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std
   return tile;
 }
 
-LinearWeights::LinearWeights(const Checkpoint& checkpoint, const std::string& name, std::int64_t out,
+LinearWeights::LinearWeights(const TensorSource& source, const std::string& name, std::int64_t out,
                              std::int64_t in, bool bias, const LinearForm& form)
     : form_(form), out_(out), in_(in) {
   const std::string weight = name + ".weight";
@@ -171,13 +171,13 @@ LinearWeights::LinearWeights(const Checkpoint& checkpoint, const std::string& na
   weight_form_ = form.type == OperandType::f32 ? OperandForm{} : weight_operand_form(form.weight);
   chunk_.resize(static_cast<std::size_t>(chunks()));
   const auto read_rows = [&](std::int64_t begin, std::int64_t end, float* to) {
-    checkpoint.read(weight, begin, end, to);
+    source.read(weight, begin, end, to);
     if (form_.round_to_bf16) round_array_to_bf16(to, (end - begin) * in_, to);
   };
 
   if (bias) {
     bias_.resize(static_cast<std::size_t>(out));
-    checkpoint.read(name + ".bias", 0, 1, bias_.data());
+    source.read(name + ".bias", 0, 1, bias_.data());
     if (form.round_to_bf16) round_array_to_bf16(bias_.data(), out, bias_.data());
   }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/tensor_source.hpp"
 #include "formats/quantize.hpp"
 #include "kernels/matmul/matmul.hpp"
 
@@ -54,8 +54,8 @@ ActivationTile prepare_activation(const LinearForm& form, std::int64_t rows, std
 // A Linear's weights in one format, packed in chunks of kChunkRows outputs.
 class LinearWeights {
  public:
-  // Reads `name`.weight (and .bias) from the checkpoint, quantizes and packs, on all threads.
-  LinearWeights(const Checkpoint& checkpoint, const std::string& name, std::int64_t out, std::int64_t in,
+  // Reads `name`.weight (and .bias) from the source, quantizes and packs, on all threads.
+  LinearWeights(const TensorSource& source, const std::string& name, std::int64_t out, std::int64_t in,
                 bool bias, const LinearForm& form);
 
   std::int64_t out() const { return out_; }

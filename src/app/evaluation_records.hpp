@@ -1,0 +1,24 @@
+// What a sweep measured, as rows of the database.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "evals/scores.hpp"
+#include "scheme/scheme.hpp"
+#include "store/records.hpp"
+#include "sweep/sweep.hpp"
+
+namespace quantmap {
+
+std::vector<OutlierRecord> outlier_records(const std::vector<LayerPeak>& peaks);
+// Errors of the residual stream after each layer.
+std::vector<LayerErrorRecord> layer_records(std::int64_t position, const WalkerState& state);
+// `rules`: null for the reference and the noise floor.
+EvaluationRecord evaluation_record(const SchemeRecord& scheme, const ScoreSummary& summary,
+                                   const Scheme* rules, const WalkerState& state, const ModelConfig& config);
+// A checkpoint whose stored values lie on a coarse grid: said in every row.
+std::vector<std::string> grid_notes(const Checkpoint& checkpoint);
+
+}  // namespace quantmap
