@@ -21,3 +21,13 @@ add_library(quantmap_dnnl INTERFACE)
 target_include_directories(quantmap_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
 target_link_libraries(quantmap_dnnl INTERFACE ${DNNL_LIBRARY} OpenMP::OpenMP_CXX)
 add_library(quantmap::dnnl ALIAS quantmap_dnnl)
+
+# HDF5: captures, by its C library. Chunks are compressed by our own threads (zlib) and written as they are.
+find_package(ZLIB REQUIRED)
+set(HDF5_PREFER_PARALLEL OFF)
+find_package(HDF5 1.10.3 REQUIRED COMPONENTS C)
+add_library(quantmap_hdf5 INTERFACE)
+target_include_directories(quantmap_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+list(FILTER HDF5_C_LIBRARIES INCLUDE REGEX "hdf5")  # what it uses itself is linked to it
+target_link_libraries(quantmap_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
+add_library(quantmap::hdf5 ALIAS quantmap_hdf5)

@@ -37,10 +37,6 @@ void Forward::run_head(const std::function<RowRange(std::int64_t)>& rows_of, con
     weights_of.push_back(static_cast<std::size_t>(found - keys.begin()));
     if (found == keys.end()) keys.push_back(key);
   }
-  std::vector<LinearWeights> weights;
-  for (const LinearForm& key : keys)
-    weights.emplace_back(checkpoint_, tensor, c.vocab_size, c.hidden_size, false, key);
-
   std::vector<TensorRange> ranges(walkers_.size() * windows_.size());
   parallel_for(static_cast<std::int64_t>(ranges.size()), [&](std::int64_t task, int worker) {
     const std::size_t walker = static_cast<std::size_t>(task) / windows_.size();
@@ -74,6 +70,10 @@ void Forward::run_head(const std::function<RowRange(std::int64_t)>& rows_of, con
     for (std::int64_t begin = range.begin; begin < range.end; begin += step)
       tasks.push_back({window, begin, std::min(step, range.end - begin)});
   }
+  if (tasks.empty()) return;  // only the final norm was asked for
+  std::vector<LinearWeights> weights;
+  for (const LinearForm& key : keys)
+    weights.emplace_back(checkpoint_, tensor, c.vocab_size, c.hidden_size, false, key);
   parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t task, int worker) {
     const Rows& rows = tasks[static_cast<std::size_t>(task)];
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
