@@ -9,6 +9,8 @@
 #include "formats/extent.hpp"
 #include "formats/fp16.hpp"
 #include "formats/fp8_e5m2.hpp"
+#include "formats/ggml_encode.hpp"
+#include "formats/ggml_rows.hpp"
 #include "formats/mx_scale.hpp"
 #include "formats/nf4.hpp"
 #include "formats/nvfp4.hpp"
@@ -305,6 +307,16 @@ void encode_nf4(Encoded& e, const float* x) {
   }
 }
 
+void encode_gguf(Encoded& e, const float* x) {
+  const GgmlType& type = ggml_stored_type(*e.spec.format, e.cols);
+  const std::int64_t values = e.rows * e.cols;
+  e.blocks.resize(static_cast<std::size_t>(values / type.block * type.bytes));
+  encode_ggml(type, x, values, e.blocks.data());
+  std::vector<float> decoded(static_cast<std::size_t>(values));
+  decode_ggml(type, e.blocks.data(), values, decoded.data());
+  count_ggml(x, decoded.data(), values, type.block, e.counts);
+}
+
 }  // namespace
 
 Encoded encode(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
@@ -333,7 +345,8 @@ Encoded encode(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, cons
       encode_nf4(e, x);
       break;
     case FormatKind::ggml:
-      throw std::logic_error("no quantizer for " + std::string(spec.format->id));
+      encode_gguf(e, x);
+      break;
   }
   return e;
 }
@@ -363,7 +376,8 @@ void decode(const Encoded& e, float* out) {
       }
       break;
     case FormatKind::ggml:
-      throw std::logic_error("no quantizer for " + std::string(e.spec.format->id));
+      decode_ggml(ggml_stored_type(*e.spec.format, e.cols), e.blocks.data(), e.rows * e.cols, out);
+      break;
   }
 }
 

@@ -3,6 +3,7 @@
 // quantizers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -31,6 +32,7 @@ struct Encoded {
   std::vector<std::uint8_t> absmax_codes;  // nested nf4: entries of the dynamic map
   std::vector<float> nested_absmax;        // nested nf4
   float nested_offset = 0;                 // nested nf4: mean of the absmax
+  std::vector<std::byte> blocks;           // GGUF: the file's bytes, row by row; `codes` are not filled
 
   QuantCounts counts;
 };

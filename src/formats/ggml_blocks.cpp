@@ -11,60 +11,12 @@
 #include "core/simd.hpp"
 #include "formats/bf16.hpp"
 #include "formats/fp16.hpp"
+#include "formats/ggml_layout.hpp"
 
 namespace quantmap {
 namespace {
 
-// Blocks of 32 and super-blocks of 256, as in the file; d, dmin and m are FP16 bits.
-constexpr int kSuper = 256;
-struct BlockQ4_0 {
-  std::uint16_t d;
-  std::uint8_t qs[16];
-};
-struct BlockQ4_1 {
-  std::uint16_t d, m;
-  std::uint8_t qs[16];
-};
-struct BlockQ5_0 {
-  std::uint16_t d;
-  std::uint8_t qh[4], qs[16];
-};
-struct BlockQ5_1 {
-  std::uint16_t d, m;
-  std::uint8_t qh[4], qs[16];
-};
-struct BlockQ8_0 {
-  std::uint16_t d;
-  std::int8_t qs[32];
-};
-struct BlockQ2K {
-  std::uint8_t scales[16], qs[64];
-  std::uint16_t d, dmin;
-};
-struct BlockQ3K {
-  std::uint8_t hmask[32], qs[64], scales[12];
-  std::uint16_t d;
-};
-struct BlockQ4K {
-  std::uint16_t d, dmin;
-  std::uint8_t scales[12], qs[128];
-};
-struct BlockQ5K {
-  std::uint16_t d, dmin;
-  std::uint8_t scales[12], qh[32], qs[128];
-};
-struct BlockQ6K {
-  std::uint8_t ql[128], qh[64];
-  std::int8_t scales[16];
-  std::uint16_t d;
-};
-static_assert(sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20 && sizeof(BlockQ5_0) == 22);
-static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(BlockQ2K) == 84);
-static_assert(sizeof(BlockQ3K) == 110 && sizeof(BlockQ4K) == 144 && sizeof(BlockQ5K) == 176);
-static_assert(sizeof(BlockQ6K) == 210);
-
-// The 16 levels of IQ4_NL.
-constexpr float kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+using namespace ggml;
 
 // "Halves": byte j holds element j in its low nibble and element j + 16 in its high one.
 QUANTMAP_INLINE void decode_block(const BlockQ4_0& b, float* out) {
@@ -209,12 +161,80 @@ QUANTMAP_INLINE void decode_block(const BlockQ6K& b, float* out) {
   }
 }
 
-struct BlockIq4Nl : BlockQ4_0 {};
 QUANTMAP_INLINE void decode_block(const BlockIq4Nl& b, float* out) {
   const float d = float_from_fp16(b.d);
   for (int j = 0; j < 16; ++j) {
     out[j] = d * kIq4Levels[b.qs[j] & 15];
     out[j + 16] = d * kIq4Levels[b.qs[j] >> 4];
+  }
+}
+
+// IQ4_XS: a 6-bit scale for each 32 elements, low four bits in scales_l, high two in scales_h.
+QUANTMAP_INLINE void decode_block(const BlockIq4Xs& b, float* out) {
+  const float d = float_from_fp16(b.d);
+  for (int part = 0; part < kSuper / 32; ++part) {
+    const int low = (b.scales_l[part / 2] >> (4 * (part % 2))) & 15;
+    const int high = (b.scales_h >> (2 * part)) & 3;
+    const float scale = d * static_cast<float>((low | high << 4) - 32);
+    const std::uint8_t* qs = b.qs + 16 * part;
+    for (int j = 0; j < 16; ++j) {
+      out[32 * part + j] = scale * kIq4Levels[qs[j] & 15];
+      out[32 * part + j + 16] = scale * kIq4Levels[qs[j] >> 4];
+    }
+  }
+}
+
+// Base 3: a byte is ceil(v * 256 / 243) of five digits v; times 3^n modulo 256, its top "digit" is the n-th.
+QUANTMAP_INLINE float ternary_digit(std::uint8_t byte, int n) {
+  constexpr int kPower[] = {1, 3, 9, 27, 81};
+  const int shifted = (byte * kPower[n]) & 255;
+  return static_cast<float>(((shifted * 3) >> 8) - 1);
+}
+
+QUANTMAP_INLINE void decode_block(const BlockTq1& b, float* out) {
+  const float d = float_from_fp16(b.d);
+  for (int n = 0; n < 5; ++n) {
+    for (int m = 0; m < 32; ++m) out[32 * n + m] = ternary_digit(b.qs[m], n) * d;
+    for (int m = 0; m < 16; ++m) out[160 + 16 * n + m] = ternary_digit(b.qs[32 + m], n) * d;
+  }
+  for (int n = 0; n < 4; ++n) {
+    for (int j = 0; j < 4; ++j) out[240 + 4 * n + j] = ternary_digit(b.qh[j], n) * d;
+  }
+}
+
+QUANTMAP_INLINE void decode_block(const BlockTq2& b, float* out) {
+  const float d = float_from_fp16(b.d);
+  for (int e = 0; e < kSuper; ++e) {
+    const int q = (b.qs[32 * (e / 128) + e % 32] >> (2 * (e % 128 / 32))) & 3;
+    out[e] = static_cast<float>(q - 1) * d;
+  }
+}
+
+QUANTMAP_INLINE void decode_block(const BlockQ1_0& b, float* out) {
+  const float d = float_from_fp16(b.d);
+  for (int e = 0; e < 128; ++e) out[e] = ((b.qs[e / 8] >> (e % 8)) & 1) ? d : -d;
+}
+
+QUANTMAP_INLINE void decode_block(const BlockQ2_0& b, float* out) {
+  const float d = float_from_fp16(b.d);
+  for (int e = 0; e < 64; ++e) out[e] = static_cast<float>(((b.qs[e / 4] >> (2 * (e % 4))) & 3) - 1) * d;
+}
+
+QUANTMAP_INLINE void decode_block(const BlockMxfp4& b, float* out) {
+  const float d = half_e8m0(b.e);
+  for (int j = 0; j < 16; ++j) {
+    out[j] = kFp4Levels[b.qs[j] & 15] * d;
+    out[j + 16] = kFp4Levels[b.qs[j] >> 4] * d;
+  }
+}
+
+QUANTMAP_INLINE void decode_block(const BlockNvfp4& b, float* out) {
+  for (int s = 0; s < 4; ++s) {
+    const float d = half_ue4m3(b.d[s]);
+    for (int j = 0; j < 8; ++j) {
+      out[16 * s + j] = kFp4Levels[b.qs[8 * s + j] & 15] * d;
+      out[16 * s + j + 8] = kFp4Levels[b.qs[8 * s + j] >> 4] * d;
+    }
   }
 }
 
@@ -282,6 +302,27 @@ QUANTMAP_SIMD void q6_k(const std::byte* data, std::int64_t n, float* out) {
 QUANTMAP_SIMD void iq4_nl(const std::byte* data, std::int64_t n, float* out) {
   each_block<BlockIq4Nl, 32>(data, n, out);
 }
+QUANTMAP_SIMD void iq4_xs(const std::byte* data, std::int64_t n, float* out) {
+  each_block<BlockIq4Xs, 256>(data, n, out);
+}
+QUANTMAP_SIMD void tq1_0(const std::byte* data, std::int64_t n, float* out) {
+  each_block<BlockTq1, 256>(data, n, out);
+}
+QUANTMAP_SIMD void tq2_0(const std::byte* data, std::int64_t n, float* out) {
+  each_block<BlockTq2, 256>(data, n, out);
+}
+QUANTMAP_SIMD void mxfp4(const std::byte* data, std::int64_t n, float* out) {
+  each_block<BlockMxfp4, 32>(data, n, out);
+}
+QUANTMAP_SIMD void nvfp4(const std::byte* data, std::int64_t n, float* out) {
+  each_block<BlockNvfp4, 64>(data, n, out);
+}
+QUANTMAP_SIMD void q1_0(const std::byte* data, std::int64_t n, float* out) {
+  each_block<BlockQ1_0, 128>(data, n, out);
+}
+QUANTMAP_SIMD void q2_0(const std::byte* data, std::int64_t n, float* out) {
+  each_block<BlockQ2_0, 64>(data, n, out);
+}
 }  // namespace ggml
 
 namespace {
@@ -318,7 +359,7 @@ constexpr Row kRows[] = {
     known(20, "IQ4_NL", 32, 18, ggml::iq4_nl),
     known(21, "IQ3_S", 256, 110),
     known(22, "IQ2_S", 256, 82),
-    known(23, "IQ4_XS", 256, 136),
+    known(23, "IQ4_XS", 256, 136, ggml::iq4_xs),
     known(24, "I8", 1, 1),
     known(25, "I16", 1, 2),
     known(26, "I32", 1, 4),
@@ -326,12 +367,12 @@ constexpr Row kRows[] = {
     known(28, "F64", 1, 8),
     known(29, "IQ1_M", 256, 56),
     known(30, "BF16", 1, 2, ggml::bf16),
-    known(34, "TQ1_0", 256, 54),
-    known(35, "TQ2_0", 256, 66),
-    known(39, "MXFP4", 32, 17),
-    known(40, "NVFP4", 64, 36),
-    known(41, "Q1_0", 128, 18),
-    known(42, "Q2_0", 64, 18),
+    known(34, "TQ1_0", 256, 54, ggml::tq1_0),
+    known(35, "TQ2_0", 256, 66, ggml::tq2_0),
+    known(39, "MXFP4", 32, 17, ggml::mxfp4),
+    known(40, "NVFP4", 64, 36, ggml::nvfp4),
+    known(41, "Q1_0", 128, 18, ggml::q1_0),
+    known(42, "Q2_0", 64, 18, ggml::q2_0),
 };
 
 constexpr auto kTypes = [] {

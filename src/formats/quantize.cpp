@@ -9,6 +9,8 @@
 
 #include "formats/encoded.hpp"
 #include "formats/extent.hpp"
+#include "formats/ggml_encode.hpp"
+#include "formats/ggml_rows.hpp"
 #include "formats/nf4.hpp"
 #include "formats/nvfp4.hpp"
 #include "formats/row_kernels.hpp"
@@ -250,6 +252,15 @@ void nf4(const Job& job) {
   }
 }
 
+void ggml(const Job& job) {
+  const GgmlType& type = ggml_stored_type(*job.spec.format, job.cols);
+  for (std::int64_t row = 0; row < job.rows; ++row) {
+    const std::int64_t first = row * job.cols;
+    round_ggml(type, job.x + first, job.cols, job.output.begin(first), job.counts);
+    job.output.end(first, job.cols);
+  }
+}
+
 void quantize(const Job& job) {
   if (job.rows == 0 || job.cols == 0) return;
   switch (job.spec.format->kind) {
@@ -265,7 +276,7 @@ void quantize(const Job& job) {
     case FormatKind::lookup:
       return nf4(job);
     case FormatKind::ggml:
-      break;
+      return ggml(job);
   }
   throw std::logic_error("no quantizer for " + std::string(job.spec.format->id));
 }

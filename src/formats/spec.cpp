@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "formats/ggml_encode.hpp"
 #include "formats/nf4.hpp"
 
 namespace quantmap {
@@ -143,8 +144,10 @@ std::int64_t storage_bits(const QuantSpec& spec, std::int64_t rows, std::int64_t
           spec.nested ? blocks * 8 + ceil_div(blocks, kNf4NestedBlock) * 32 + 32 : blocks * format.scale_bits;
       return values * format.bits + maxima;
     }
-    case FormatKind::ggml:
-      return ceil_div(cols, format.block) * rows * format.scale_bits;
+    case FormatKind::ggml: {  // whole blocks, of the type that rows of this length are kept in
+      const GgmlType& type = ggml_stored_type(format, cols);
+      return rows * (cols / type.block) * type.bytes * 8;
+    }
   }
   throw std::logic_error("format kind");
 }

@@ -19,11 +19,9 @@ namespace {
 constexpr std::array<std::string_view, 4> kWordsNotBuilt{"static", "mse", "gptq", "awq"};
 
 // Known by name and refused by name, until a row of the registry has them.
-constexpr std::array<std::string_view, 29> kFormatsNotBuilt{
-    "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxint8", "q4_0",  "q4_1",    "q5_0",  "q5_1",
-    "q8_0",       "q8_1",       "q2_k",       "q3_k",   "q4_k",  "q5_k",    "q6_k",  "q8_k",
-    "iq1_s",      "iq1_m",      "iq2_xxs",    "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl",
-    "iq4_xs",     "tq1_0",      "tq2_0",      "fp4",    "q1_0"};
+constexpr std::array<std::string_view, 14> kFormatsNotBuilt{
+    "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxint8", "q8_1",    "q8_k",  "iq1_s",
+    "iq1_m",      "iq2_xxs",    "iq2_xs",     "iq2_s",  "iq3_xxs", "iq3_s", "fp4"};
 
 template <std::size_t N>
 bool among(const std::array<std::string_view, N>& list, std::string_view text) {

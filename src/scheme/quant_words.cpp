@@ -46,7 +46,7 @@ constexpr std::array kWords{
     // The offset of the nested scales is a mean over the whole matrix: known for a weight only.
     Word{"nested", WordSlot::nesting, bit(FormatKind::lookup), kWeight},
     // Rounding to nearest is what happens without a method; the word may say so.
-    Word{"rtn", WordSlot::method, kAnyKind, kWeight},
+    Word{"rtn", WordSlot::method, kAnyKind | bit(FormatKind::ggml), kWeight},
 };
 
 const Word* find_word(std::string_view text) {

@@ -23,6 +23,22 @@ constexpr std::array kShortNames{
     ShortName{"MXFP4A16", "w=mxfp4"},
     ShortName{"MXFP8", "w=mxfp8_e4m3,a=mxfp8_e4m3"},
     ShortName{"NF4", "w=nf4"},
+    ShortName{"Q8_0", "w=q8_0"},
+    ShortName{"Q6_K", "w=q6_k"},
+    ShortName{"Q5_K", "w=q5_k"},
+    ShortName{"Q5_1", "w=q5_1"},
+    ShortName{"Q5_0", "w=q5_0"},
+    ShortName{"Q4_K", "w=q4_k"},
+    ShortName{"Q4_1", "w=q4_1"},
+    ShortName{"Q4_0", "w=q4_0"},
+    ShortName{"IQ4_NL", "w=iq4_nl"},
+    ShortName{"IQ4_XS", "w=iq4_xs"},
+    ShortName{"Q3_K", "w=q3_k"},
+    ShortName{"Q2_K", "w=q2_k"},
+    ShortName{"Q2_0", "w=q2_0"},
+    ShortName{"TQ2_0", "w=tq2_0"},
+    ShortName{"TQ1_0", "w=tq1_0"},
+    ShortName{"Q1_0", "w=q1_0"},
 };
 
 }  // namespace

@@ -57,8 +57,9 @@ TEST(Faults, ZerosComeBackExactly) {
         ASSERT_TRUE(std::isfinite(y[i])) << named.name << " at " << i;
       }
       EXPECT_EQ(counts.nonfinite, 0) << named.name;
-      const bool has_scale =
-          named.spec.format->kind != FormatKind::cast && named.spec.source != ScaleSource::unit;
+      const bool has_scale = named.spec.format->kind != FormatKind::cast &&
+                             named.spec.source != ScaleSource::unit &&
+                             named.spec.format->id != "q1_0";  // blocks of 128: rows of 64 are kept in F16
       if (whole && has_scale) {
         EXPECT_GT(counts.zero_groups, 0) << named.name;
       }
@@ -151,6 +152,7 @@ TEST(Faults, ShortNf4BlockSeesOnlyItsOwnValues) {
 // Section 0: NaN and Inf are counted, and never come back as numbers where their scale is their own.
 TEST(Faults, NonFiniteValuesAreCountedAndPoisonTheirBlock) {
   for (const NamedSpec& named : all_specs()) {
+    if (named.spec.format->id == "q1_0") continue;  // blocks of 128: rows of 64 are kept in F16
     for (const float bad :
          {NAN, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
       std::vector<float> x = sample(kFiniteSamples[0], {4, 64});

@@ -143,12 +143,12 @@ TEST(GgmlBlocks, RefusesWhatItCannotDecode) {
   float out[32];
   const std::byte data[64] = {};
   EXPECT_THROW(decode_ggml(*find_ggml_type(2), data, 33, out), Error);   // not whole blocks
-  EXPECT_THROW(decode_ggml(*find_ggml_type(39), data, 32, out), Error);  // known, not decoded
+  EXPECT_THROW(decode_ggml(*find_ggml_type(9), data, 32, out), Error);  // known, not decoded
   try {
-    decode_ggml(*find_ggml_type(39), data, 32, out);
+    decode_ggml(*find_ggml_type(9), data, 32, out);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::input);
-    EXPECT_NE(std::string(error.what()).find("MXFP4"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("Q8_1"), std::string::npos);
   }
 }
 

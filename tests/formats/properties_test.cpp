@@ -149,6 +149,7 @@ TEST(Properties, PermutingRowsPermutesResults) {
 TEST(Properties, ZeroPaddingChangesNoOtherValue) {
   for (const NamedSpec& named : all_specs()) {
     if (named.spec.format->kind == FormatKind::lookup) continue;  // blocks run over row ends: see Pieces
+    if (named.spec.format->kind == FormatKind::ggml) continue;    // the length of a row chooses the type
     const Shape shape{5, 41};
     const Shape padded{5, 96};
     const std::vector<float> x = sample(kFiniteSamples[0], shape);

@@ -87,15 +87,19 @@ inline std::vector<NamedSpec> all_specs() {
     spec.nested = nested;
     add(spec);
   }
+  for (const Format& format : formats()) {
+    if (format.kind == FormatKind::ggml) add(spec_of(format.id.data()));
+  }
   return specs;
 }
 
 struct Shape {
   std::int64_t rows, cols;
 };
-// Row lengths around every block (16, 32, 64), group (10, 32, 128), tile and vector width, and not.
+// Row lengths around every block (16, 32, 64, 256), group (10, 32, 128), tile and vector width, and not.
 inline constexpr Shape kShapes[] = {{1, 1},  {1, 7},  {3, 15}, {2, 17},  {5, 31},  {5, 33},
-                                    {2, 64}, {9, 65}, {4, 12}, {7, 130}, {3, 257}, {1, 1100}};
+                                    {2, 64}, {9, 65}, {4, 12}, {7, 130}, {3, 257}, {1, 1100},
+                                    {3, 768}};
 
 struct NamedSample {
   const char* name;

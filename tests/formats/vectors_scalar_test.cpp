@@ -120,6 +120,12 @@ std::map<std::string, QuantSpec> gaussian_specs() {
   specs["nf4 b64"] = spec_of("nf4");
   specs["nf4 b64 double quant"] = spec_of("nf4");
   specs["nf4 b64 double quant"].nested = true;
+  for (const Format& format : formats()) {
+    if (format.kind != FormatKind::ggml) continue;
+    std::string name(format.id.starts_with("ggml_") ? format.id.substr(5) : format.id);
+    if (name.ends_with("_k")) name.back() = 'K';
+    specs["gguf " + name] = spec_of(format.id.data());
+  }
   return specs;
 }
 

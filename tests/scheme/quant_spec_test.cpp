@@ -152,6 +152,8 @@ constexpr Refused kRefused[] = {
     {Role::weight, "nf4:4over6", "\"4over6\" means nothing here"},
     {Role::weight, "nf4:g64", "\"g64\" means nothing here"},
     {Role::activation, "nf4:nested", "\"nested\" means nothing here"},
+    {Role::weight, "q4_k:g32", "\"g32\" means nothing here (q4_k for weights takes rtn)"},
+    {Role::kv, "q8_0:token", "\"token\" means nothing here (q8_0 for KV cache takes no words)"},
     {Role::weight, "bf16:sf32", "\"sf32\" means nothing here (bf16 for weights takes no words)"},
     {Role::weight, "int8:dynamic", "\"dynamic\" means nothing here"},
     {Role::activation, "int8:rtn", "\"rtn\" means nothing here"},
@@ -169,7 +171,7 @@ constexpr Refused kRefused[] = {
     {Role::weight, "int4:mse", "\"mse\" is not built yet"},
     {Role::activation, "fp8_e4m3:tensor:static", "\"static\" is not built yet"},
     {Role::kv, "fp8_e4m3:tensor:static", "\"static\" is not built yet"},
-    {Role::weight, "q4_k", "\"q4_k\" is not built yet (built: bf16, fp16, int8"},
+    {Role::weight, "iq2_s", "\"iq2_s\" is not built yet (built: bf16, fp16, int8"},
     {Role::weight, "mxint8", "\"mxint8\" is not built yet"},
     // Unknown.
     {Role::weight, "int5", "unknown format \"int5\" (known: bf16, fp16, int8"},

@@ -78,7 +78,7 @@ TEST(Scheme, FullSpellingReadsBackToTheSameScheme) {
 }
 
 TEST(Scheme, EveryShortNameOfTheTableExpandsAsItSays) {
-  EXPECT_EQ(short_names().size(), 16U);
+  EXPECT_EQ(short_names().size(), 32U);
   for (const ShortName& name : short_names()) {
     if (name.name == "FP8") continue;  // static, below
     EXPECT_EQ(Scheme::parse(name.name), Scheme::parse(name.expansion)) << name.name;
@@ -110,9 +110,10 @@ constexpr Refused kRefused[] = {
     {"+KVFP8", "unknown short name"},
     {"W4A16+KVFP8+KVFP8", "unknown short name"},
     {"int8", "unknown short name"},  // a format is no scheme: which of the three?
-    {"Q4_K", "\"Q4_K\" is not built yet"},
-    {"Q4_K+KVFP8", "\"Q4_K\" is not built yet"},
-    {"w=q4_k", "\"q4_k\" is not built yet"},
+    {"IQ2_S", "\"IQ2_S\" is not built yet"},
+    {"IQ2_S+KVFP8", "\"IQ2_S\" is not built yet"},
+    {"w=iq2_s", "\"iq2_s\" is not built yet"},
+    {"Q4_K_M", "unknown short name"},  // a mixture of types, by layer
     {"w=int8:token", "scheme \"w=int8:token\": weights \"int8:token\": \"token\" means nothing here"},
     {"w=mxfp4:g32", "\"g32\" means nothing here"},
     {"a=int8:channel", "activations \"int8:channel\": \"channel\" means nothing here"},
