@@ -18,6 +18,8 @@
 #endif
 // For helpers of such functions: they must be inlined to take part.
 #define QUANTMAP_INLINE inline __attribute__((always_inline))
+// The same for lambdas, after their parameters.
+#define QUANTMAP_INLINE_LAMBDA __attribute__((always_inline))
 
 // Codecs are the same source for host and device.
 #ifdef __CUDACC__

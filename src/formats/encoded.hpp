@@ -18,20 +18,21 @@ struct Encoded {
   QuantSpec spec;
   std::int64_t rows = 0, cols = 0;
 
-  // One per value, row-major. Integers: the code (asymmetric: unsigned, zero point included), kNoCode for a
-  // NaN under a scale that is not its own; floats: the bit pattern; nf4: the level's index.
+  // One per value, row-major. Integers: the code (asymmetric: unsigned, zero point included); floats: the bit
+  // pattern; tables of levels: the code as stored. kNoCode: a NaN under a scale that is not its own, where
+  // the format has no NaN.
   std::vector<std::int32_t> codes;
   static constexpr std::int32_t kNoCode = std::numeric_limits<std::int32_t>::min();
 
-  // Integers and FP8: in the order of OuterScale's arrays (column: one per column), as stored. nf4: the
-  // absmax of each block, as decoding uses it.
+  // Integers and FP8: in the order of OuterScale's arrays (column: one per column), as stored. Lookup:
+  // the absmax of each block, as decoding uses it.
   std::vector<float> scales;
   std::vector<std::int32_t> zero_points;   // asymmetric: beside each scale
   std::vector<std::uint8_t> block_scales;  // MX: E8M0; nvfp4: E4M3; each row's blocks
   float tensor_scale = 1;                  // nvfp4: g; with 4over6: S, which divides
-  std::vector<std::uint8_t> absmax_codes;  // nested nf4: entries of the dynamic map
-  std::vector<float> nested_absmax;        // nested nf4
-  float nested_offset = 0;                 // nested nf4: mean of the absmax
+  std::vector<std::uint8_t> absmax_codes;  // nested: entries of the dynamic map
+  std::vector<float> nested_absmax;        // nested
+  float nested_offset = 0;                 // nested: mean of the absmax
   std::vector<std::byte> blocks;           // GGUF: the file's bytes, row by row; `codes` are not filled
 
   QuantCounts counts;
@@ -46,7 +47,7 @@ void decode(const Encoded& encoded, float* out);
 void quantize_dequantize_ref(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
                              float* out, const TensorRange* range, QuantCounts* counts);
 
-// The absmax of nf4's blocks after double quantization; shared by both versions, since the order of its sums
+// The absmax of lookup blocks after double quantization; shared by both versions, since the order of its sums
 // is ours to choose (formats.md, section 13: offset within 1 ulp). NaN maxima make their block of 256 NaN.
 struct NestedAbsmax {
   std::vector<std::uint8_t> codes;

@@ -22,8 +22,9 @@ enum class TopCodes : std::uint8_t {
   numbers,  // numbers only: NaN encodes to the largest number
 };
 
-template <int kExponentBits, int kMantissaBits, int kBias, TopCodes kTop>
+template <int kExponentBits, int kMantissa, int kBias, TopCodes kTop>
 struct Minifloat {
+  static constexpr int kMantissaBits = kMantissa;
   static constexpr int kBits = 1 + kExponentBits + kMantissaBits;
   static constexpr std::uint32_t kSign = 1U << (kBits - 1);
   static constexpr std::uint32_t kAllOnes = kSign - 1;
@@ -78,6 +79,8 @@ struct Minifloat {
     return (magnitude + shift) - shift;
   }
 
+  static constexpr bool kNegativeZero = true;
+  static constexpr int kMaxExponent = static_cast<int>(kMaxCode >> kMantissaBits) - kBias;  // of kMax
   static constexpr float kMinSubnormal =
       std::bit_cast<float>(static_cast<std::uint32_t>(128 - kBias - kMantissaBits) << 23);
   static constexpr float kMax =

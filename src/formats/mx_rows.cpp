@@ -2,9 +2,8 @@
 #include <bit>
 
 #include "core/simd.hpp"
+#include "formats/element.hpp"
 #include "formats/extent.hpp"
-#include "formats/fp4_e2m1.hpp"
-#include "formats/fp8_e4m3.hpp"
 #include "formats/row_kernels.hpp"
 
 namespace quantmap {
@@ -13,14 +12,14 @@ namespace {
 constexpr std::int64_t kBlock = 32;
 
 template <class Float>
-QUANTMAP_INLINE void round_block(const float* x, MxScaleRule rule, const MxElement& element, float* out,
-                                 std::int64_t& saturated, std::int64_t& zeros, std::int64_t& poisoned) {
+QUANTMAP_INLINE void round_block(const float* x, MxScaleRule rule, float* out, std::int64_t& saturated,
+                                 std::int64_t& zeros, std::int64_t& poisoned) {
   std::int32_t amax = 0;
   for (std::int64_t i = 0; i < kBlock; ++i) {
     const std::int32_t magnitude = std::bit_cast<std::int32_t>(x[i]) & 0x7FFFFFFF;
     amax = magnitude > amax ? magnitude : amax;
   }
-  const std::uint32_t code = mx_scale_code(static_cast<std::uint32_t>(amax), rule, element);
+  const std::uint32_t code = mx_scale_code(static_cast<std::uint32_t>(amax), rule, kMxElement<Float>);
   const float inverse = inverse_of_e8m0(code);
   const float scale = float_from_e8m0(code);
   constexpr auto kCap = std::bit_cast<std::uint32_t>(2 * Float::kMax);
@@ -33,7 +32,9 @@ QUANTMAP_INLINE void round_block(const float* x, MxScaleRule rule, const MxEleme
     const bool beyond = rounded > Float::kMax;
     beyond_range += beyond ? 1 : 0;
     const float value = beyond ? Float::kMax : rounded;
-    out[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | (bits & 0x80000000U)) * scale;
+    float element = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | (bits & 0x80000000U));
+    if constexpr (!Float::kNegativeZero) element += 0.0F;
+    out[i] = element * scale;
   }
   zeros += amax == 0 ? 1 : 0;
   const bool nan = code == kE8m0Nan;
@@ -42,8 +43,8 @@ QUANTMAP_INLINE void round_block(const float* x, MxScaleRule rule, const MxEleme
 }
 
 template <class Float>
-QUANTMAP_INLINE void round_row(const float* x, std::int64_t n, MxScaleRule rule, const MxElement& element,
-                               float* out, QuantCounts& counts) {
+QUANTMAP_INLINE void round_row(const float* x, std::int64_t n, MxScaleRule rule, float* out,
+                               QuantCounts& counts) {
   std::int64_t saturated = 0;
   std::int64_t zeros = 0;
   std::int64_t poisoned = 0;
@@ -53,7 +54,7 @@ QUANTMAP_INLINE void round_row(const float* x, std::int64_t n, MxScaleRule rule,
   for (std::int64_t begin = 0; begin < whole; begin += kBlock) {
     const std::int64_t before = poisoned;
     float values[kBlock];
-    round_block<Float>(x + begin, rule, element, values, saturated, zeros, poisoned);
+    round_block<Float>(x + begin, rule, values, saturated, zeros, poisoned);
     if (poisoned != before) nonfinite += count_nonfinite(x + begin, kBlock);
     for (std::int64_t i = 0; i < kBlock; ++i) out[begin + i] = values[i];
   }
@@ -62,7 +63,7 @@ QUANTMAP_INLINE void round_row(const float* x, std::int64_t n, MxScaleRule rule,
     float values[kBlock];
     for (std::int64_t i = whole; i < n; ++i) padded[i - whole] = x[i];
     const std::int64_t before = poisoned;
-    round_block<Float>(padded, rule, element, values, saturated, zeros, poisoned);
+    round_block<Float>(padded, rule, values, saturated, zeros, poisoned);
     if (poisoned != before) nonfinite += count_nonfinite(padded, kBlock);
     for (std::int64_t i = whole; i < n; ++i) out[i] = values[i - whole];
   }
@@ -73,13 +74,10 @@ QUANTMAP_INLINE void round_row(const float* x, std::int64_t n, MxScaleRule rule,
 
 }  // namespace
 
-QUANTMAP_SIMD void round_mx_e4m3(const float* x, std::int64_t n, MxScaleRule rule, float* out,
-                                 QuantCounts& counts) {
-  round_row<Fp8E4M3>(x, n, rule, kMxE4M3, out, counts);
-}
-QUANTMAP_SIMD void round_mx_e2m1(const float* x, std::int64_t n, MxScaleRule rule, float* out,
-                                 QuantCounts& counts) {
-  round_row<Fp4E2M1>(x, n, rule, kMxE2M1, out, counts);
+QUANTMAP_SIMD void round_mx(Element element, const float* x, std::int64_t n, MxScaleRule rule, float* out,
+                            QuantCounts& counts) {
+  with_float(element,
+             [&](auto type) QUANTMAP_INLINE_LAMBDA { round_row<decltype(type)>(x, n, rule, out, counts); });
 }
 
 }  // namespace quantmap

@@ -13,8 +13,8 @@ struct MxElement {
   std::uint32_t mantissa_bits;
   float inverse_of_max;  // fl(1 / largest number)
 };
-inline constexpr MxElement kMxE4M3{8, 3, 1.0F / 448.0F};
-inline constexpr MxElement kMxE2M1{2, 1, 1.0F / 6.0F};
+template <class Float>
+inline constexpr MxElement kMxElement{Float::kMaxExponent, Float::kMantissaBits, 1.0F / Float::kMax};
 
 QUANTMAP_HD constexpr std::uint32_t mx_scale_code(std::uint32_t amax_bits, MxScaleRule rule,
                                                   const MxElement& element) {

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/codebook.hpp"
+#include "formats/dynamic_map.hpp"
 #include "formats/encoded.hpp"
-#include "formats/nf4.hpp"
 
 namespace quantmap {
 namespace {
@@ -26,9 +27,9 @@ NestedAbsmax nest_absmax(std::span<const float> absmax) {
   result.offset = mean_of(absmax);
   result.codes.resize(absmax.size());
   result.decoded.resize(absmax.size());
-  const auto& map = nf4_dynamic_map();
-  for (std::size_t begin = 0; begin < absmax.size(); begin += kNf4NestedBlock) {
-    const std::size_t end = std::min(absmax.size(), begin + kNf4NestedBlock);
+  const auto& map = dynamic_map();
+  for (std::size_t begin = 0; begin < absmax.size(); begin += kNestedBlock) {
+    const std::size_t end = std::min(absmax.size(), begin + kNestedBlock);
     float largest = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const float distance = std::abs(absmax[i] - result.offset);
@@ -37,7 +38,7 @@ NestedAbsmax nest_absmax(std::span<const float> absmax) {
     result.nested.push_back(largest);
     const float inverse = 1.0F / largest;
     for (std::size_t i = begin; i < end; ++i) {
-      const std::uint32_t code = nf4_dynamic_encode(nf4_normalized(absmax[i] - result.offset, inverse));
+      const std::uint32_t code = dynamic_encode(lookup_normalized(absmax[i] - result.offset, inverse));
       result.codes[i] = static_cast<std::uint8_t>(code);
       result.decoded[i] = map[code] * largest + result.offset;
     }

@@ -1,28 +1,48 @@
 #include "formats/registry.hpp"
 
+#include "formats/element.hpp"
 #include "formats/fp16.hpp"
-#include "formats/fp4_e2m1.hpp"
-#include "formats/fp8_e4m3.hpp"
-#include "formats/fp8_e5m2.hpp"
 
 namespace quantmap {
 namespace {
 
 using enum FormatKind;
 
+constexpr std::string_view kE8m0Blocks = "E8M0, blocks of 32";
+constexpr std::string_view kMicroscaling = "OCP Microscaling v1.0; formats.md 3";
+
 constexpr Format kFormats[] = {
     {"bf16", cast, 16, 0, 0, 0x1.FEp127F, "none", "upper half of IEEE binary32; formats.md 1"},
     {"fp16", cast, 16, 0, 0, Fp16::kMax, "none", "IEEE 754 binary16; formats.md 1"},
     {"int8", integer, 8, 0, 0, 127, "by granularity",
-     "compressed-tensors, torchao, SmoothQuant; formats.md 2"},
-    {"int4", integer, 4, 0, 0, 7, "by granularity", "compressed-tensors, GPTQ, torchao; formats.md 2"},
-    {"fp8_e4m3", minifloat, 8, 0, 0, Fp8E4M3::kMax, "by granularity", "OCP OFP8 E4M3FN; formats.md 1, 7"},
-    {"fp8_e5m2", minifloat, 8, 0, 0, Fp8E5M2::kMax, "by granularity", "OCP OFP8 E5M2; formats.md 1, 7"},
-    {"mxfp8_e4m3", mx, 8, 32, 8, Fp8E4M3::kMax, "E8M0, blocks of 32", "OCP Microscaling v1.0; formats.md 3"},
-    {"mxfp4", mx, 4, 32, 8, Fp4E2M1::kMax, "E8M0, blocks of 32", "OCP Microscaling v1.0; formats.md 3"},
+     "compressed-tensors, torchao, SmoothQuant; formats.md 2", Element::integer},
+    {"int6", integer, 6, 0, 0, 31, "by granularity", "as int8; formats.md 2", Element::integer},
+    {"int5", integer, 5, 0, 0, 15, "by granularity", "as int8; formats.md 2", Element::integer},
+    {"int4", integer, 4, 0, 0, 7, "by granularity", "compressed-tensors, GPTQ, torchao; formats.md 2",
+     Element::integer},
+    {"int3", integer, 3, 0, 0, 3, "by granularity", "as int4; formats.md 2", Element::integer},
+    {"int2", integer, 2, 0, 0, 1, "by granularity", "as int4; formats.md 2", Element::integer},
+    {"fp8_e4m3", minifloat, 8, 0, 0, Fp8E4M3::kMax, "by granularity", "OCP OFP8 E4M3FN; formats.md 1, 7",
+     Element::e4m3},
+    {"fp8_e5m2", minifloat, 8, 0, 0, Fp8E5M2::kMax, "by granularity", "OCP OFP8 E5M2; formats.md 1, 7",
+     Element::e5m2},
+    {"fp6_e2m3", minifloat, 6, 0, 0, Fp6E2M3::kMax, "by granularity", "OCP Microscaling's E2M3; formats.md 1",
+     Element::e2m3},
+    {"fp6_e3m2", minifloat, 6, 0, 0, Fp6E3M2::kMax, "by granularity", "OCP Microscaling's E3M2; formats.md 1",
+     Element::e3m2},
+    {"fp4_e2m1", minifloat, 4, 0, 0, Fp4E2M1::kMax, "by granularity", "OCP Microscaling's E2M1; formats.md 1",
+     Element::e2m1},
+    {"mxfp8_e4m3", mx, 8, 32, 8, Fp8E4M3::kMax, kE8m0Blocks, kMicroscaling, Element::e4m3},
+    {"mxfp8_e5m2", mx, 8, 32, 8, Fp8E5M2::kMax, kE8m0Blocks, kMicroscaling, Element::e5m2},
+    {"mxfp6_e2m3", mx, 6, 32, 8, Fp6E2M3::kMax, kE8m0Blocks, kMicroscaling, Element::e2m3},
+    {"mxfp6_e3m2", mx, 6, 32, 8, Fp6E3M2::kMax, kE8m0Blocks, kMicroscaling, Element::e3m2},
+    {"mxfp4", mx, 4, 32, 8, Fp4E2M1::kMax, kE8m0Blocks, kMicroscaling, Element::e2m1},
+    {"mxint8", mx, 8, 32, 8, MxInt8::kMax, kE8m0Blocks, kMicroscaling, Element::mx_int8},
     {"nvfp4", nvfp4, 4, 16, 8, Fp4E2M1::kMax, "E4M3, blocks of 16; FP32, tensor",
-     "NVIDIA ModelOpt's order; formats.md 4"},
-    {"nf4", lookup, 4, 64, 32, 1, "FP32, blocks of 64", "bitsandbytes 0.50.2; formats.md 5"},
+     "NVIDIA ModelOpt's order; formats.md 4", Element::e2m1},
+    {"nf4", lookup, 4, 64, 32, 1, "FP32, blocks of 64", "bitsandbytes 0.50.2; formats.md 5", Element::nf4},
+    {"bnb_fp4", lookup, 4, 64, 32, 1, "FP32, blocks of 64", "bitsandbytes 0.50.2; formats.md 5",
+     Element::bnb_fp4},
     {"q8_0", ggml, 8, 32, 16, 127, "FP16, blocks of 32", "llama.cpp; formats.md 6"},
     {"q6_k", ggml, 6, 256, 144, 0, "8 bits, blocks of 16; FP16, of 256", "llama.cpp; formats.md 6"},
     {"q5_k", ggml, 5, 256, 128, 0, "6 bits and minimum, blocks of 32; FP16, of 256",

@@ -11,12 +11,16 @@ namespace quantmap {
 enum class FormatKind : std::uint8_t {
   cast,       // stored as is: bf16, fp16 (no scale)
   integer,    // b-bit integers with a scale per granularity
-  minifloat,  // fp8: a small float with a scale per granularity
+  minifloat,  // fp8, fp6, fp4: a small float with a scale per granularity
   mx,         // OCP microscaling: blocks of 32, E8M0 scale
   nvfp4,      // blocks of 16, E4M3 scales, a tensor scale
-  lookup,     // nf4: blocks of 64, a table of levels
+  lookup,     // nf4, bnb_fp4: blocks of 64, a table of levels
   ggml,       // GGUF block types
 };
+
+// How a value becomes a code and back before it is scaled (element.hpp). `other`: as the kind says (casts,
+// GGUF blocks).
+enum class Element : std::uint8_t { other, integer, mx_int8, e4m3, e5m2, e2m3, e3m2, e2m1, nf4, bnb_fp4 };
 
 struct Format {
   std::string_view id;  // as written in a SPEC: `int8`, `fp8_e4m3`, `mxfp4`
@@ -27,6 +31,7 @@ struct Format {
   float max;                   // largest code value of the element: 448, 6, 127; 0 where it has no meaning
   std::string_view scale;      // in words, for `formats`
   std::string_view reference;  // specification or implementation followed, and the section of formats.md
+  Element element = Element::other;
 };
 
 std::span<const Format> formats();

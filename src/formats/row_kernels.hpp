@@ -11,32 +11,26 @@
 
 namespace quantmap {
 
-// Integers and FP8: run k of `run` values (the last may be short) takes runs[k]. `decode`: writes code *
-// scale, else the code (integers: less its zero point). Returns the number of values clamped.
+// Integers and small floats: run k of `run` values (the last may be short) takes runs[k]. `decode`: writes
+// code * scale, else the code (integers: less its zero point). Returns the number of values clamped.
 struct ScaledRow {
   bool multiply = false;  // x * inverse instead of x / scale
   bool decode = true;
 };
-std::int64_t round_integer_runs(const float* x, std::int64_t n, std::int64_t run, const RunScale* runs,
-                                ScaledRow how, float* out);
-std::int64_t round_e4m3_runs(const float* x, std::int64_t n, std::int64_t run, const RunScale* runs,
-                             ScaledRow how, float* out);
-std::int64_t round_e5m2_runs(const float* x, std::int64_t n, std::int64_t run, const RunScale* runs,
-                             ScaledRow how, float* out);
+std::int64_t round_runs(Element element, const float* x, std::int64_t n, std::int64_t run,
+                        const RunScale* runs, ScaledRow how, float* out);
 
-// Scales by column, as arrays: x / scale[i], decoded.
-std::int64_t round_integer_columns(const float* x, std::int64_t n, const float* scale, const float* lowest,
-                                   const float* highest, float* out);
-std::int64_t round_e4m3_columns(const float* x, std::int64_t n, const float* scale, float* out);
-std::int64_t round_e5m2_columns(const float* x, std::int64_t n, const float* scale, float* out);
+// Scales by column, as arrays: x / scale[i], decoded. The codes' range is looked at for integers only.
+std::int64_t round_columns(Element element, const float* x, std::int64_t n, const float* scale,
+                           const float* lowest, const float* highest, float* out);
 
 // Casts: any value; finite values that become Inf are counted.
 std::int64_t round_bf16(const float* x, std::int64_t n, float* out);
 std::int64_t round_fp16(const float* x, std::int64_t n, float* out);
 
 // Blocks along one row, the last filled up with zeros; any value. Counts are added to `counts`.
-void round_mx_e4m3(const float* x, std::int64_t n, MxScaleRule rule, float* out, QuantCounts& counts);
-void round_mx_e2m1(const float* x, std::int64_t n, MxScaleRule rule, float* out, QuantCounts& counts);
+void round_mx(Element element, const float* x, std::int64_t n, MxScaleRule rule, float* out,
+              QuantCounts& counts);
 
 // NVFP4 with the tensor scale g; `decode`: E2M1 * fl(s * g), else E2M1 * s, which BF16 holds exactly.
 void round_nvfp4(const float* x, std::int64_t n, float g, bool decode, float* out, QuantCounts& counts);
@@ -44,11 +38,12 @@ void round_nvfp4(const float* x, std::int64_t n, float g, bool decode, float* ou
 void round_nvfp4_4over6(const float* x, std::int64_t n, float amax, bool decode, float* out,
                         QuantCounts& counts);
 
-// NF4 along a flattened tensor, from a block's start. `decoded_absmax`: what each block's level is multiplied
-// with; null: the block's own absmax.
-void round_nf4(const float* x, std::int64_t n, const float* decoded_absmax, float* out, QuantCounts& counts);
+// Tables of levels, along a flattened tensor, from a block's start. `decoded_absmax`: what each block's level
+// is multiplied with; null: the block's own absmax.
+void round_lookup(Element element, std::int64_t block, const float* x, std::int64_t n,
+                  const float* decoded_absmax, float* out, QuantCounts& counts);
 // Absmax of each block, NaN where a value is not finite.
-void nf4_absmax(const float* x, std::int64_t n, float* absmax);
+void lookup_absmax(std::int64_t block, const float* x, std::int64_t n, float* absmax);
 
 // Rounds to BF16; returns how many non-zero values lie outside its normal range.
 std::int64_t pack_bf16(const float* x, std::int64_t n, std::uint16_t* out);

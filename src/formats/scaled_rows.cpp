@@ -1,11 +1,10 @@
-// Integers and FP8, and the casts: see row_kernels.hpp.
+// Integers, small floats and the casts: see row_kernels.hpp.
 #include <cstddef>
 
 #include "core/simd.hpp"
 #include "formats/bf16.hpp"
+#include "formats/element.hpp"
 #include "formats/fp16.hpp"
-#include "formats/fp8_e4m3.hpp"
-#include "formats/fp8_e5m2.hpp"
 #include "formats/row_kernels.hpp"
 
 namespace quantmap {
@@ -70,16 +69,6 @@ QUANTMAP_INLINE std::int64_t each_run(const float* x, std::int64_t n, std::int64
   return total;
 }
 
-template <class Float>
-QUANTMAP_INLINE std::int64_t each_column(const float* x, std::int64_t n, const float* scale, float* out) {
-  std::int32_t clamped = 0;
-  QUANTMAP_ELEMENTWISE
-  for (std::int64_t i = 0; i < n; ++i) {
-    out[i] = minifloat_code<Float>(x[i] / scale[i], clamped) * scale[i];
-  }
-  return clamped;
-}
-
 struct IntegerCode {
   QUANTMAP_INLINE float operator()(float y, float lowest, float highest, std::int32_t& clamped) const {
     return integer_code(y, lowest, highest, clamped);
@@ -94,35 +83,29 @@ struct MinifloatCode {
 
 }  // namespace
 
-QUANTMAP_SIMD std::int64_t round_integer_runs(const float* x, std::int64_t n, std::int64_t run,
-                                              const RunScale* runs, ScaledRow how, float* out) {
-  return each_run(x, n, run, runs, how, out, IntegerCode{});
-}
-QUANTMAP_SIMD std::int64_t round_e4m3_runs(const float* x, std::int64_t n, std::int64_t run,
-                                           const RunScale* runs, ScaledRow how, float* out) {
-  return each_run(x, n, run, runs, how, out, MinifloatCode<Fp8E4M3>{});
-}
-QUANTMAP_SIMD std::int64_t round_e5m2_runs(const float* x, std::int64_t n, std::int64_t run,
-                                           const RunScale* runs, ScaledRow how, float* out) {
-  return each_run(x, n, run, runs, how, out, MinifloatCode<Fp8E5M2>{});
+QUANTMAP_SIMD std::int64_t round_runs(Element element, const float* x, std::int64_t n, std::int64_t run,
+                                      const RunScale* runs, ScaledRow how, float* out) {
+  if (element == Element::integer) return each_run(x, n, run, runs, how, out, IntegerCode{});
+  return with_float(element, [&](auto type) QUANTMAP_INLINE_LAMBDA {
+    return each_run(x, n, run, runs, how, out, MinifloatCode<decltype(type)>{});
+  });
 }
 
-QUANTMAP_SIMD std::int64_t round_integer_columns(const float* x, std::int64_t n, const float* scale,
-                                                 const float* lowest, const float* highest, float* out) {
+QUANTMAP_SIMD std::int64_t round_columns(Element element, const float* x, std::int64_t n, const float* scale,
+                                         const float* lowest, const float* highest, float* out) {
   std::int32_t clamped = 0;
-  QUANTMAP_ELEMENTWISE
-  for (std::int64_t i = 0; i < n; ++i) {
-    out[i] = integer_code(x[i] / scale[i], lowest[i], highest[i], clamped) * scale[i];
+  if (element == Element::integer) {
+    QUANTMAP_ELEMENTWISE
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = integer_code(x[i] / scale[i], lowest[i], highest[i], clamped) * scale[i];
+    return clamped;
   }
+  with_float(element, [&](auto type) QUANTMAP_INLINE_LAMBDA {
+    QUANTMAP_ELEMENTWISE
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = minifloat_code<decltype(type)>(x[i] / scale[i], clamped) * scale[i];
+  });
   return clamped;
-}
-QUANTMAP_SIMD std::int64_t round_e4m3_columns(const float* x, std::int64_t n, const float* scale,
-                                              float* out) {
-  return each_column<Fp8E4M3>(x, n, scale, out);
-}
-QUANTMAP_SIMD std::int64_t round_e5m2_columns(const float* x, std::int64_t n, const float* scale,
-                                              float* out) {
-  return each_column<Fp8E5M2>(x, n, scale, out);
 }
 
 QUANTMAP_SIMD std::int64_t round_bf16(const float* x, std::int64_t n, float* out) {

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
+#include "formats/dynamic_map.hpp"
 #include "formats/ggml_encode.hpp"
-#include "formats/nf4.hpp"
 
 namespace quantmap {
 namespace {
@@ -117,6 +117,7 @@ std::string spelling(const QuantSpec& spec, Role role) {
       break;
   }
   if (spec.granularity == Granularity::tensor && spec.source == ScaleSource::dynamic) add("dynamic");
+  if (spec.method == Method::mse) add("mse");
   return text;
 }
 
@@ -141,7 +142,7 @@ std::int64_t storage_bits(const QuantSpec& spec, std::int64_t rows, std::int64_t
                                 // FP32
       const std::int64_t blocks = ceil_div(values, format.block);
       const std::int64_t maxima =
-          spec.nested ? blocks * 8 + ceil_div(blocks, kNf4NestedBlock) * 32 + 32 : blocks * format.scale_bits;
+          spec.nested ? blocks * 8 + ceil_div(blocks, kNestedBlock) * 32 + 32 : blocks * format.scale_bits;
       return values * format.bits + maxima;
     }
     case FormatKind::ggml: {  // whole blocks, of the type that rows of this length are kept in

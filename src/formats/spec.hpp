@@ -25,6 +25,10 @@ enum class ScaleType : std::uint8_t { f32, f16, bf16 };
 // tensor scales; `unit`: 1.0 (a KV cache whose checkpoint brings no scales).
 enum class ScaleSource : std::uint8_t { values, dynamic, unit };
 
+// How codes are chosen: `rtn`, the nearest; `mse`, the nearest under the scale of a clipped range that leaves
+// the least error (formats.md, section 9).
+enum class Method : std::uint8_t { rtn, mse };
+
 struct QuantSpec {
   const Format* format = nullptr;  // never null in a parsed spec; points into the registry
   Granularity granularity = Granularity::own;
@@ -36,9 +40,10 @@ struct QuantSpec {
   ScaleType scale = ScaleType::f32;
   ScaleSource source = ScaleSource::values;
   bool per_head = false;       // KV per-token-head rule: s = max(amax/top, 1e-6), x*fl(1/s) (formats.md, 7)
-  bool nested = false;         // nf4: double quantization of the block maxima
+  bool nested = false;         // nf4, bnb_fp4: double quantization of the block maxima
   bool no_global = false;      // nvfp4: without the tensor scale
   bool four_over_six = false;  // nvfp4: the 4/6 choice of block scale, squared error, M = 256
+  Method method = Method::rtn;
 
   bool operator==(const QuantSpec&) const = default;
   // Nothing is rounded: `bf16` (the checkpoint's own values).

@@ -19,9 +19,18 @@ namespace {
 constexpr std::array<std::string_view, 4> kWordsNotBuilt{"static", "mse", "gptq", "awq"};
 
 // Known by name and refused by name, until a row of the registry has them.
-constexpr std::array<std::string_view, 14> kFormatsNotBuilt{
-    "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxint8", "q8_1",    "q8_k",  "iq1_s",
-    "iq1_m",      "iq2_xxs",    "iq2_xs",     "iq2_s",  "iq3_xxs", "iq3_s", "fp4"};
+constexpr std::array<std::string_view, 9> kFormatsNotBuilt{"q8_1",   "q8_k",  "iq1_s",   "iq1_m", "iq2_xxs",
+                                                           "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s"};
+
+// Names that several formats go by.
+struct Ambiguous {
+  std::string_view name, formats;
+};
+constexpr Ambiguous kAmbiguous[] = {{"fp4", "fp4_e2m1, bnb_fp4"},
+                                    {"fp6", "fp6_e2m3, fp6_e3m2"},
+                                    {"fp8", "fp8_e4m3, fp8_e5m2"},
+                                    {"mxfp6", "mxfp6_e2m3, mxfp6_e3m2"},
+                                    {"mxfp8", "mxfp8_e4m3, mxfp8_e5m2"}};
 
 template <std::size_t N>
 bool among(const std::array<std::string_view, N>& list, std::string_view text) {
@@ -61,6 +70,8 @@ class Reader {
     if (id.empty()) refuse("the format is missing");
     spec_.format = find_format(id);
     if (spec_.format) return;
+    for (const Ambiguous& several : kAmbiguous)
+      if (id == several.name) refuse(fmt::format("{} is ambiguous ({})", quoted(id), several.formats));
     std::vector<std::string_view> known;
     for (const Format& format : formats()) known.push_back(format.id);
     const std::string list = fmt::format("{}", fmt::join(known, ", "));
@@ -132,7 +143,10 @@ class Reader {
                   : type == "sbf16" || (type.empty() && checkpoint_scale) ? ScaleType::bf16
                                                                           : ScaleType::f32;
     if (spec_.granularity == Granularity::tensor && role_ != Role::weight) {
-      const bool unit = role_ == Role::kv && !integer && said(WordSlot::scale_source).empty();
+      // What servers do with an FP8 cache whose checkpoint brings no scales; smaller floats have no such
+      // habit.
+      const bool fp8 = !integer && spec_.format->bits == 8;
+      const bool unit = role_ == Role::kv && fp8 && said(WordSlot::scale_source).empty();
       spec_.source = unit ? ScaleSource::unit : ScaleSource::dynamic;
       if (unit && spec_.scale != ScaleType::f32)
         refuse(fmt::format(

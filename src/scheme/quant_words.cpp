@@ -61,6 +61,8 @@ const Word* find_word(std::string_view text) {
 }
 
 bool fits(const Word& word, const Format& format, Role role) {
+  // MXINT8's scale is the maximum's binade; no tool has another rule for it (formats.md, section 3).
+  if (word.slot == WordSlot::mx_rule && format.element == Element::mx_int8) return word.text == "floor";
   return (word.kinds & bit(format.kind)) != 0 && (word.roles & bit(role)) != 0;
 }
 

@@ -9,6 +9,8 @@
 
 #include "formats/fp16.hpp"
 #include "formats/fp4_e2m1.hpp"
+#include "formats/fp6_e2m3.hpp"
+#include "formats/fp6_e3m2.hpp"
 #include "formats/fp8_e4m3.hpp"
 #include "formats/fp8_e5m2.hpp"
 #include "vectors.hpp"
@@ -37,10 +39,12 @@ struct Names {
     return std::is_same_v<Float, Fp8E4M3>   ? "E4M3"
            : std::is_same_v<Float, Fp8E5M2> ? "E5M2"
            : std::is_same_v<Float, Fp4E2M1> ? "E2M1"
+           : std::is_same_v<Float, Fp6E2M3> ? "E2M3"
+           : std::is_same_v<Float, Fp6E3M2> ? "E3M2"
                                             : "FP16";
   }
 };
-using Formats = ::testing::Types<Fp8E4M3, Fp8E5M2, Fp4E2M1, Fp16>;
+using Formats = ::testing::Types<Fp8E4M3, Fp8E5M2, Fp6E2M3, Fp6E3M2, Fp4E2M1, Fp16>;
 TYPED_TEST_SUITE(MinifloatLaws, Formats, Names);
 
 TYPED_TEST(MinifloatLaws, EveryCodeReencodesToItself) {

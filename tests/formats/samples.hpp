@@ -25,8 +25,8 @@ inline QuantSpec spec_of(const char* id, Granularity granularity = Granularity::
   return spec;
 }
 
-// Every format with every granularity and every option that changes a bit, spelled by spelling() where that
-// tells them apart.
+// Every format that has a quantizer with every granularity and every option that changes a bit, spelled by
+// spelling() where that tells them apart.
 inline std::vector<NamedSpec> all_specs() {
   std::vector<NamedSpec> specs;
   const auto add = [&specs](QuantSpec spec, const std::string& note = "") {
@@ -34,14 +34,16 @@ inline std::vector<NamedSpec> all_specs() {
   };
   add(spec_of("bf16"));
   add(spec_of("fp16"));
-  for (const char* id : {"int8", "int4", "fp8_e4m3", "fp8_e5m2"}) {
-    const bool integer = find_format(id)->kind == FormatKind::integer;
+  for (const Format& format : formats()) {
+    const bool integer = format.kind == FormatKind::integer;
+    if (!integer && format.kind != FormatKind::minifloat) continue;
+    const std::string id(format.id);
     for (const Granularity granularity : {Granularity::tensor, Granularity::row, Granularity::column,
                                           Granularity::group, Granularity::tile}) {
       for (const std::int32_t group : granularity == Granularity::group
                                           ? std::vector<std::int32_t>{1, 10, 32, 128}
                                           : std::vector<std::int32_t>{0}) {
-        QuantSpec spec = spec_of(id, granularity, group);
+        QuantSpec spec = spec_of(id.c_str(), granularity, group);
         if (granularity == Granularity::tile) spec.tile_rows = 4, spec.tile_cols = 12;
         for (const ScaleType scale : {ScaleType::f32, ScaleType::f16, ScaleType::bf16}) {
           spec.scale = scale;
@@ -56,20 +58,22 @@ inline std::vector<NamedSpec> all_specs() {
         }
       }
     }
-    QuantSpec per_head = spec_of(id, Granularity::row);
+    QuantSpec per_head = spec_of(id.c_str(), Granularity::row);
     per_head.per_head = true;
     per_head.range = IntegerRange::narrow;
     add(per_head, " per head");
     per_head.scale = ScaleType::f16;
     add(per_head, " per head");
-    QuantSpec unit = spec_of(id, Granularity::tensor);
+    QuantSpec unit = spec_of(id.c_str(), Granularity::tensor);
     unit.source = ScaleSource::unit;
     if (!integer) add(unit, " scale 1");
   }
-  for (const char* id : {"mxfp8_e4m3", "mxfp4"}) {
+  for (const Format& format : formats()) {
+    if (format.kind != FormatKind::mx) continue;
     for (const MxScaleRule rule :
          {MxScaleRule::floor, MxScaleRule::ceil, MxScaleRule::rceil, MxScaleRule::even}) {
-      QuantSpec spec = spec_of(id);
+      if (format.element == Element::mx_int8 && rule != MxScaleRule::floor) continue;
+      QuantSpec spec = spec_of(std::string(format.id).c_str());
       spec.rule = rule;
       add(spec);
     }
@@ -82,10 +86,12 @@ inline std::vector<NamedSpec> all_specs() {
       add(spec);
     }
   }
-  for (const bool nested : {false, true}) {
-    QuantSpec spec = spec_of("nf4");
-    spec.nested = nested;
-    add(spec);
+  for (const char* id : {"nf4", "bnb_fp4"}) {
+    for (const bool nested : {false, true}) {
+      QuantSpec spec = spec_of(id);
+      spec.nested = nested;
+      add(spec);
+    }
   }
   for (const Format& format : formats()) {
     if (format.kind == FormatKind::ggml) add(spec_of(format.id.data()));

@@ -21,8 +21,10 @@ TEST(Registry, RowsAreFoundByTheirId) {
   }
   EXPECT_EQ(find_format("int9"), nullptr);
   EXPECT_EQ(find_format("INT8"), nullptr) << "ids are lower case";
-  for (const char* id :
-       {"bf16", "fp16", "int8", "int4", "fp8_e4m3", "fp8_e5m2", "mxfp8_e4m3", "mxfp4", "nvfp4", "nf4"}) {
+  for (const char* id : {"bf16",     "fp16",       "int8",       "int6",       "int5",       "int4",
+                         "int3",     "int2",       "fp8_e4m3",   "fp8_e5m2",   "fp6_e2m3",   "fp6_e3m2",
+                         "fp4_e2m1", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4",
+                         "mxint8",   "nvfp4",      "nf4",        "bnb_fp4"}) {
     EXPECT_TRUE(ids.contains(id)) << id;
   }
 }
@@ -131,6 +133,10 @@ TEST(Storage, CountsScalesZeroPointsAndPadding) {
       {unit, 3, 10, 30 * 8, "1.0 is not stored"},
       {tile, 130, 257, 130 * 257 * 8 + 2 * 3 * 32, "ragged tiles have a scale each"},
       {spec_of("mxfp4"), 2, 64, 128 * 4 + 4 * 8, "4.25 bits"},
+      {spec_of("mxfp6_e2m3"), 2, 64, 128 * 6 + 4 * 8, "6.25 bits"},
+      {spec_of("mxint8"), 2, 64, 128 * 8 + 4 * 8, "8.25 bits"},
+      {spec_of("int3", Granularity::row), 3, 10, 30 * 3 + 3 * 32, "codes are dense"},
+      {spec_of("bnb_fp4"), 2, 64, 128 * 4 + 2 * 32, "4.5 bits"},
       {spec_of("mxfp8_e4m3"), 2, 40, 128 * 8 + 4 * 8, "two blocks a row, filled up"},
       {no_global, 2, 40, 96 * 4 + 6 * 8, "three blocks of 16 a row, filled up"},
       {spec_of("nvfp4"), 2, 64, 128 * 4 + 8 * 8 + 32, "4.5 bits and the tensor scale"},

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "formats/bnb_fp4.hpp"
+#include "formats/dynamic_map.hpp"
 #include "formats/encoded.hpp"
 #include "formats/ggml_blocks.hpp"
 #include "formats/nf4.hpp"
@@ -22,8 +24,11 @@ TEST(Vectors, mx) {
   for (const json& c : file["cases"]) {
     const std::string element = c["elem"];
     const std::string mode = c["mode"];
-    if (element != "e4m3fn" && element != "e2m1") continue;  // no format of the registry has the others
-    QuantSpec spec = spec_of(element == "e2m1" ? "mxfp4" : "mxfp8_e4m3");
+    QuantSpec spec = spec_of(element == "e4m3fn" ? "mxfp8_e4m3"
+                             : element == "e5m2" ? "mxfp8_e5m2"
+                             : element == "e2m3" ? "mxfp6_e2m3"
+                             : element == "e3m2" ? "mxfp6_e3m2"
+                                                 : "mxfp4");
     spec.rule = mode == "floor"   ? MxScaleRule::floor
                 : mode == "ceil"  ? MxScaleRule::ceil
                 : mode == "rceil" ? MxScaleRule::rceil
@@ -75,10 +80,10 @@ TEST(Vectors, nf4) {
   QUANTMAP_NEEDS(vectors_dir() / "nf4.json");
   const json file = vector_file("nf4");
   Checked checked;
-  expect_same_floats({kNf4Levels.begin(), kNf4Levels.end()}, floats(file["levels"]), "levels", checked);
-  expect_same_floats({kNf4Midpoints.begin(), kNf4Midpoints.end()}, floats(file["midpoints"]), "midpoints",
+  expect_same_floats({Nf4::kLevels.begin(), Nf4::kLevels.end()}, floats(file["levels"]), "levels", checked);
+  expect_same_floats({Nf4::kMidpoints.begin(), Nf4::kMidpoints.end()}, floats(file["midpoints"]), "midpoints",
                      checked);
-  const auto& map = nf4_dynamic_map();
+  const auto& map = dynamic_map();
   expect_same_floats({map.begin(), map.end()}, floats(file["dynamic_map"]), "dynamic map", checked);
 
   const std::vector<float> x = floats(file["x"]);

@@ -11,6 +11,8 @@
 #include "formats/e8m0.hpp"
 #include "formats/fp16.hpp"
 #include "formats/fp4_e2m1.hpp"
+#include "formats/fp6_e2m3.hpp"
+#include "formats/fp6_e3m2.hpp"
 #include "formats/fp8_e4m3.hpp"
 #include "formats/fp8_e5m2.hpp"
 #include "formats/quantize.hpp"
@@ -34,6 +36,8 @@ TEST(Vectors, scalar_codecs) {
       {"e4m3fn_nosat", Fp8E4M3::encode},
       {"e5m2_sat", Fp8E5M2::encode_saturating},
       {"e5m2_nosat", Fp8E5M2::encode},
+      {"e2m3_sat", Fp6E2M3::encode_saturating},
+      {"e3m2_sat", Fp6E3M2::encode_saturating},
       {"e2m1_sat", Fp4E2M1::encode_saturating},
       {"e8m0_rz", e8m0_toward_zero},
       {"e8m0_rp", e8m0_up},
@@ -55,8 +59,11 @@ TEST(Vectors, scalar_codecs) {
       checked.add();
     }
   }
-  const std::map<std::string, std::function<float(std::uint32_t)>> decoders = {
-      {"e4m3fn", Fp8E4M3::decode}, {"e5m2", Fp8E5M2::decode}, {"e2m1", Fp4E2M1::decode}};
+  const std::map<std::string, std::function<float(std::uint32_t)>> decoders = {{"e4m3fn", Fp8E4M3::decode},
+                                                                               {"e5m2", Fp8E5M2::decode},
+                                                                               {"e2m1", Fp4E2M1::decode},
+                                                                               {"e2m3", Fp6E2M3::decode},
+                                                                               {"e3m2", Fp6E3M2::decode}};
   for (const auto& [name, decode] : decoders) {
     const json& table = file["decode"][name];
     for (std::uint32_t code = 0; code < table.size(); ++code) {
@@ -81,13 +88,20 @@ std::map<std::string, QuantSpec> gaussian_specs() {
     unit.source = ScaleSource::unit;
     specs[name + " cast, no scale"] = unit;
   }
+  for (const char* element : {"e2m3", "e3m2", "e2m1"}) {
+    const std::string id = std::string(element == std::string("e2m1") ? "fp4_" : "fp6_") + element;
+    QuantSpec unit = spec_of(id.c_str(), Granularity::tensor);
+    unit.source = ScaleSource::unit;
+    specs[element + std::string(" cast, no scale")] = unit;
+  }
   specs["e4m3fn group 128"] = spec_of("fp8_e4m3", Granularity::group, 128);
   QuantSpec tile = spec_of("fp8_e4m3", Granularity::tile);
   tile.tile_rows = tile.tile_cols = 128;
   specs["e4m3fn block 128x128"] = tile;
-  for (const int bits : {8, 4}) {
+  for (const int bits : {8, 6, 4, 3, 2}) {
     const std::string id = fmt::format("int{}", bits);
     for (const std::int32_t group : {-1, 0, 128, 64, 32}) {
+      if (bits != 8 && bits != 4 && (group == -1 || group == 64)) continue;  // not in the table
       const std::string where = group < 0 ? "tensor" : group == 0 ? "row" : fmt::format("g{}", group);
       QuantSpec spec = spec_of(id.c_str(),
                                group < 0    ? Granularity::tensor
@@ -106,18 +120,24 @@ std::map<std::string, QuantSpec> gaussian_specs() {
                                                     {"rceil", MxScaleRule::rceil},
                                                     {"even", MxScaleRule::even}};
   for (const auto& [rule_name, rule] : rules) {
-    for (const char* id : {"mxfp8_e4m3", "mxfp4"}) {
+    for (const auto& [id, element] : {std::pair{"mxfp8_e4m3", "e4m3fn"},
+                                      {"mxfp8_e5m2", "e5m2"},
+                                      {"mxfp6_e2m3", "e2m3"},
+                                      {"mxfp6_e3m2", "e3m2"},
+                                      {"mxfp4", "e2m1"}}) {
       QuantSpec spec = spec_of(id);
       spec.rule = rule;
-      specs[fmt::format("mx {} {}", id == std::string("mxfp4") ? "e2m1" : "e4m3fn", rule_name)] = spec;
+      specs[fmt::format("mx {} {}", element, rule_name)] = spec;
     }
   }
+  specs["mxint8"] = spec_of("mxint8");
   specs["nvfp4 canonical"] = spec_of("nvfp4");
   specs["nvfp4 single level (g=1)"] = spec_of("nvfp4");
   specs["nvfp4 single level (g=1)"].no_global = true;
   specs["nvfp4 4over6 MSE max256"] = spec_of("nvfp4");
   specs["nvfp4 4over6 MSE max256"].four_over_six = true;
   specs["nf4 b64"] = spec_of("nf4");
+  specs["fp4 b64"] = spec_of("bnb_fp4");
   specs["nf4 b64 double quant"] = spec_of("nf4");
   specs["nf4 b64 double quant"].nested = true;
   for (const Format& format : formats()) {

@@ -42,6 +42,13 @@ constexpr Accepted kAccepted[] = {
     {Role::weight, "nvfp4:4over6:noglobal", "nvfp4:noglobal:4over6"},
     {Role::weight, "nf4", "nf4"},
     {Role::weight, "nf4:nested", "nf4:nested"},
+    {Role::weight, "bnb_fp4:nested", "bnb_fp4:nested"},
+    {Role::weight, "int3:g64", "int3:g64:full:sbf16"},
+    {Role::weight, "fp4_e2m1:g32", "fp4_e2m1:g32"},
+    {Role::weight, "mxint8", "mxint8:floor"},
+    {Role::activation, "mxfp6_e3m2:even", "mxfp6_e3m2:even"},
+    {Role::kv, "fp6_e2m3", "fp6_e2m3:tensor:dynamic"},  // scale 1.0 is a habit of FP8 caches
+    {Role::kv, "int2:g32:asym", "int2:g32:asym:sf32"},
     {Role::activation, "int8", "int8:token:narrow:sf32"},
     {Role::activation, "int8:full", "int8:token:full:sf32"},
     {Role::activation, "int8:asym", "int8:token:asym:sf32"},
@@ -172,9 +179,12 @@ constexpr Refused kRefused[] = {
     {Role::activation, "fp8_e4m3:tensor:static", "\"static\" is not built yet"},
     {Role::kv, "fp8_e4m3:tensor:static", "\"static\" is not built yet"},
     {Role::weight, "iq2_s", "\"iq2_s\" is not built yet (built: bf16, fp16, int8"},
-    {Role::weight, "mxint8", "\"mxint8\" is not built yet"},
+    // Ambiguous, by the formats meant.
+    {Role::weight, "fp4", "\"fp4\" is ambiguous (fp4_e2m1, bnb_fp4)"},
+    {Role::activation, "fp8:token", "\"fp8\" is ambiguous (fp8_e4m3, fp8_e5m2)"},
+    {Role::weight, "mxint8:rceil", "\"rceil\" means nothing here (mxint8 for weights takes floor; rtn)"},
     // Unknown.
-    {Role::weight, "int5", "unknown format \"int5\" (known: bf16, fp16, int8"},
+    {Role::weight, "int7", "unknown format \"int7\" (known: bf16, fp16, int8"},
     {Role::weight, "int8:blue", "unknown word \"blue\" (int8 for weights takes"},
     {Role::weight, "int8:g", "unknown word \"g\""},
     {Role::weight, "int8:g-1", "unknown word \"g-1\""},
@@ -285,7 +295,8 @@ TEST(QuantSpec, AllowedWordsAreAccepted) {
         if (word == "gN") word = "g16";
         if (word == "bRxC") word = "b16x16";
         // A type for the scale 1.0 of an FP8 cache needs the scale to be found first.
-        const bool unit = role == Role::kv && format.kind == FormatKind::minifloat && word.starts_with("s");
+        const bool unit = role == Role::kv && format.kind == FormatKind::minifloat && format.bits == 8 &&
+                          word.starts_with("s");
         const std::string text = std::string(format.id) + ':' + word + (unit ? ":dynamic" : "");
         EXPECT_NO_THROW(parse_quant_spec(text, role)) << role_name(role) << " " << text;
       }

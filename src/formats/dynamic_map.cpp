@@ -1,4 +1,4 @@
-#include "formats/nf4.hpp"
+#include "formats/dynamic_map.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -39,13 +39,13 @@ std::array<float, 255> make_midpoints(const std::array<float, 256>& map) {
 
 }  // namespace
 
-const std::array<float, 256>& nf4_dynamic_map() {
+const std::array<float, 256>& dynamic_map() {
   static const std::array<float, 256> map = make_dynamic_map();
   return map;
 }
 
-std::uint32_t nf4_dynamic_encode(float normalized) {
-  static const std::array<float, 255> midpoints = make_midpoints(nf4_dynamic_map());
+std::uint32_t dynamic_encode(float normalized) {
+  static const std::array<float, 255> midpoints = make_midpoints(dynamic_map());
   // The first midpoint that is not below: a tie with it stays with the lower entry.
   return static_cast<std::uint32_t>(std::lower_bound(midpoints.begin(), midpoints.end(), normalized) -
                                     midpoints.begin());

@@ -1,0 +1,101 @@
+// Integers and small floats with a scale per granularity (formats.md, sections 2 and 7).
+#include <limits>
+#include <vector>
+
+#include "formats/encoded_kinds.hpp"
+
+namespace quantmap {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+// Which scale a value belongs to: the tiles (band x run) that share one.
+struct Tiling {
+  std::int64_t band, run, across;
+  Tiling(const QuantSpec& spec, std::int64_t rows, std::int64_t cols) : band(1), run(cols) {
+    switch (spec.granularity) {
+      case Granularity::tensor:
+        band = rows;
+        break;
+      case Granularity::column:
+        band = rows, run = 1;
+        break;
+      case Granularity::group:
+        run = spec.group;
+        break;
+      case Granularity::tile:
+        band = spec.tile_rows, run = spec.tile_cols;
+        break;
+      case Granularity::row:
+      case Granularity::own:
+        break;
+    }
+    across = ceil_div(cols, run);
+  }
+  std::int64_t index(std::int64_t row, std::int64_t col) const { return row / band * across + col / run; }
+};
+
+Extent extent_of_range(const TensorRange& range) { return {range.min, range.max, range.nonfinite > 0}; }
+
+}  // namespace
+
+void encode_scaled(Encoded& e, const float* x, const TensorRange* range) {
+  const QuantSpec& spec = e.spec;
+  const bool integer = spec.format->kind == FormatKind::integer;
+  const Tiling tiling(spec, e.rows, e.cols);
+  std::vector<Extent> extents(static_cast<std::size_t>(ceil_div(e.rows, tiling.band) * tiling.across));
+  for (std::int64_t i = 0; i < e.rows * e.cols; ++i) {
+    if (!std::isfinite(x[i])) ++e.counts.nonfinite;
+    widen(extents[static_cast<std::size_t>(tiling.index(i / e.cols, i % e.cols))], x[i]);
+  }
+  if (spec.granularity == Granularity::tensor && range) extents[0] = extent_of_range(*range);
+
+  std::vector<RunScale> runs;
+  for (const Extent& extent : extents) {
+    runs.push_back(run_scale(spec, extent));
+    e.scales.push_back(runs.back().scale);
+    if (spec.asymmetric) e.zero_points.push_back(runs.back().zero_point);
+    e.counts.zero_groups += runs.back().zero_group ? 1 : 0;
+  }
+  const bool multiply = multiplies_by_inverse(spec);
+  const FloatCodec codec = integer ? FloatCodec{} : codec_of(*spec.format);
+  for (std::int64_t i = 0; i < e.rows * e.cols; ++i) {
+    const RunScale& run = runs[static_cast<std::size_t>(tiling.index(i / e.cols, i % e.cols))];
+    const float y = multiply ? x[i] * run.inverse : x[i] / run.scale;
+    std::int32_t& code = e.codes[static_cast<std::size_t>(i)];
+    bool clamped = false;
+    if (std::isnan(y) && (integer || !codec.has_nan)) {
+      code = Encoded::kNoCode;
+    } else if (!integer) {
+      code = static_cast<std::int32_t>(codec.encode(y));
+      clamped = saturates(codec, y);
+    } else {
+      const float rounded = std::nearbyint(y);
+      clamped = rounded < run.lowest || rounded > run.highest;
+      code = static_cast<std::int32_t>(std::clamp(rounded, run.lowest, run.highest)) + run.zero_point;
+    }
+    if (clamped && std::isfinite(x[i])) ++e.counts.saturated;
+  }
+}
+
+void decode_scaled(const Encoded& e, float* out) {
+  const bool integer = e.spec.format->kind == FormatKind::integer;
+  const FloatCodec codec = integer ? FloatCodec{} : codec_of(*e.spec.format);
+  const Tiling tiling(e.spec, e.rows, e.cols);
+  for (std::int64_t i = 0; i < e.rows * e.cols; ++i) {
+    const auto tile = static_cast<std::size_t>(tiling.index(i / e.cols, i % e.cols));
+    const std::int32_t code = e.codes[static_cast<std::size_t>(i)];
+    if (code == Encoded::kNoCode) {
+      out[i] = kNan;
+    } else if (integer) {
+      const std::int32_t zero = e.spec.asymmetric ? e.zero_points[tile] : 0;
+      out[i] = static_cast<float>(code - zero) * e.scales[tile];
+    } else {
+      out[i] = codec.decode(static_cast<std::uint32_t>(code)) * e.scales[tile];
+    }
+  }
+}
+
+}  // namespace quantmap
