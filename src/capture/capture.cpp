@@ -47,6 +47,52 @@ bool of_head(const CaptureSite& site) {
   return site.site == Site::final_norm || (site.layer < 0 && site.site == Site::linear_output);
 }
 
+// Chunks under way and what a thread needs for one, where sites need assembling.
+std::int64_t own_bytes(const CaptureContents& contents, int threads) {
+  const std::int64_t windows = contents.info.windows, kept = static_cast<std::int64_t>(contents.rows.size());
+  std::int64_t scratch = 0, steps[5] = {};
+  std::int64_t most = 0;
+  int layer = -2;
+  for (const CaptureSite& site : contents.sites) {
+    const ChunkShape chunk = site_shape(site, windows, kept).chunk;
+    scratch = std::max(scratch, ChunkWriter::scratch_bytes(chunk) + kTileRows * site.width * 4);
+    if (site.layer != layer) {
+      std::fill(std::begin(steps), std::end(steps), 0);
+      layer = site.layer;
+    }
+    const bool head = site.layer < 0 && site.site == Site::linear_output;
+    const bool aligned = kept == contents.info.ctx && (head ? 16 : kTileRows) % chunk.rows == 0;
+    // Aligned: one or two chunks of columns on each thread. Else whole rows of chunks, each met by two
+    // tiles.
+    std::int64_t& step = steps[step_of(site)];
+    step +=
+        aligned ? threads * 2 * chunk.rows * chunk.cols * 4 : (2 * threads + 1) * chunk.rows * site.width * 4;
+    most = std::max(most, step);
+  }
+  for (const TensorEntry& tensor : contents.tensors) {
+    const ChunkShape chunk = tensor_shape(tensor).chunk;
+    scratch = std::max(scratch, ChunkWriter::scratch_bytes(chunk) + chunk.rows * chunk.cols * 4);
+  }
+  return threads * scratch + most;
+}
+
+std::int64_t bytes_for(const CaptureContents& contents, const Checkpoint& checkpoint, std::int64_t windows) {
+  const int threads = thread_count();
+  const std::int64_t ctx = contents.info.ctx;
+  return own_bytes(contents, threads) + Forward::bytes_needed(checkpoint,
+                                                              {{std::nullopt, contents.info.compute}},
+                                                              {windows * ctx, ctx}, threads);
+}
+
+void require_memory(const CaptureJob& job) {
+  if (job.contents.sites.empty()) return;
+  const std::int64_t least = bytes_for(job.contents, *job.checkpoint, 1);
+  if (least > job.memory)
+    fail_usage("--memory",
+               fmt::format("{} is too little for one window of {} tokens: the least possible is {}M",
+                           format_size(job.memory), job.contents.info.ctx, (least + (1 << 20) - 1) >> 20));
+}
+
 class CaptureRun {
  public:
   CaptureRun(const CaptureJob& job, CaptureWriter writer)
@@ -103,34 +149,6 @@ class CaptureRun {
     return first;
   }
 
-  // Chunks under way and what a thread needs for one, where sites need assembling.
-  std::int64_t own_bytes(int threads) const {
-    std::int64_t scratch = 0, steps[5] = {};
-    std::int64_t most = 0;
-    int layer = -2;
-    for (const CaptureSite& site : contents_.sites) {
-      const ChunkShape chunk = site_shape(site, windows_, kept_).chunk;
-      scratch = std::max(scratch, ChunkWriter::scratch_bytes(chunk) + kTileRows * site.width * 4);
-      if (site.layer != layer) {
-        std::fill(std::begin(steps), std::end(steps), 0);
-        layer = site.layer;
-      }
-      const bool head = site.layer < 0 && site.site == Site::linear_output;
-      const bool aligned = kept_ == ctx_ && (head ? 16 : kTileRows) % chunk.rows == 0;
-      // Aligned: one or two chunks of columns on each thread. Else whole rows of chunks, each met by two
-      // tiles.
-      std::int64_t& step = steps[step_of(site)];
-      step += aligned ? threads * 2 * chunk.rows * chunk.cols * 4
-                      : (2 * threads + 1) * chunk.rows * site.width * 4;
-      most = std::max(most, step);
-    }
-    for (const TensorEntry& tensor : contents_.tensors) {
-      const ChunkShape chunk = tensor_shape(tensor).chunk;
-      scratch = std::max(scratch, ChunkWriter::scratch_bytes(chunk) + chunk.rows * chunk.cols * 4);
-    }
-    return threads * scratch + most;
-  }
-
   CapturePlan make_plan() const {
     CapturePlan plan;
     const auto rows = static_cast<std::int64_t>(kept_);
@@ -139,26 +157,18 @@ class CaptureRun {
                          store_bytes(contents_.info.store);
     for (std::size_t i = 0; i < contents_.tensors.size(); ++i)
       if (!writer_.tensor_complete(i)) plan.file_bytes += tensor_bytes(contents_.tensors[i]);
-    const int threads = thread_count();
-    plan.bytes = own_bytes(threads);
+    plan.bytes = own_bytes(contents_, thread_count());
     const std::int64_t left = windows_ - first_window();
     if (left == 0) return plan;
-    const auto bytes_for = [&](std::int64_t windows) {
-      return own_bytes(threads) +
-             Forward::bytes_needed(checkpoint_, {walker()}, {windows * ctx_, ctx_}, threads);
-    };
-    if (const std::int64_t least = bytes_for(1); least > job_.memory)
-      fail_usage("--memory",
-                 fmt::format("{} is too little for one window of {} tokens: the least possible is {}M",
-                             format_size(job_.memory), ctx_, (least + (1 << 20) - 1) >> 20));
+    require_memory(job_);
     std::int64_t fits = 1, beyond = left + 1;
     while (beyond - fits > 1) {
       const std::int64_t middle = fits + (beyond - fits) / 2;
-      (bytes_for(middle) <= job_.memory ? fits : beyond) = middle;
+      (bytes_for(contents_, checkpoint_, middle) <= job_.memory ? fits : beyond) = middle;
     }
     plan.passes = (left + fits - 1) / fits;
     plan.windows_per_pass = (left + plan.passes - 1) / plan.passes;
-    plan.bytes = bytes_for(plan.windows_per_pass);
+    plan.bytes = bytes_for(contents_, checkpoint_, plan.windows_per_pass);
     return plan;
   }
 
@@ -335,6 +345,7 @@ CaptureReport run_capture(const CaptureJob& job) {
   if (begun && !job.resume)
     fail("cannot write capture", job.path.string(),
          "it exists (--resume goes on with it; remove it for a new one)");
+  if (!begun) require_memory(job);  // bad input leaves no file behind
   return CaptureRun(job, begun ? CaptureWriter::resume(job.path, job.contents)
                                : CaptureWriter::create(job.path, job.contents))
       .run();

@@ -1,9 +1,14 @@
 #include "capture/reader.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <hdf5.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <unordered_map>
 
@@ -48,6 +53,15 @@ struct Dataset {
     return values;
   }
 };
+
+// HDF5 would call it a lock with errno 11.
+void refuse_if_written(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail_input("cannot open capture", path, std::strerror(errno));
+  const bool written = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  if (written) fail_input("cannot open capture", path, "another process is writing it");
+}
 
 }  // namespace
 
@@ -104,6 +118,7 @@ void Capture::State::open() {
   if (!Capture::is_hdf5(path)) refuse("not an HDF5 file");
   if (fs::exists(journal_path(path), ignored))
     fail_input(kWhat, name, "it was left in the middle of a commit (capture --resume finishes it)");
+  refuse_if_written(name);
   const Hdf5Lock lock;
   file = Hdf5Handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
   if (!file) fail_input(kWhat, name, "it does not open", "an HDF5 file, whole", hdf5_reason());

@@ -4,7 +4,6 @@
 #include <hdf5.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "capture/config_json.hpp"
