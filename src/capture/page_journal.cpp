@@ -137,6 +137,7 @@ bool PageJournal::read(std::uint64_t at, std::size_t count, char* out) {
 }
 
 bool PageJournal::write_raw(std::uint64_t at, std::size_t count, const char* data) {
+  if (error_ != 0) return true;
   if (!write_all(descriptor_, data, count, at)) {
     error_ = errno;
     return false;
@@ -145,7 +146,7 @@ bool PageJournal::write_raw(std::uint64_t at, std::size_t count, const char* dat
 }
 
 bool PageJournal::hold(std::uint64_t at, std::size_t count, const char* data) {
-  return put(at, count, data, true);
+  return error_ != 0 || put(at, count, data, true);
 }
 
 bool PageJournal::put(std::uint64_t at, std::size_t count, const char* data, bool make) {
@@ -187,6 +188,7 @@ bool PageJournal::apply() const {
 }
 
 void PageJournal::commit() {
+  if (error_ != 0) fail(kWhat, path_, std::strerror(error_));
   if (::fdatasync(descriptor_) != 0) fail(kWhat, path_, std::strerror(errno));
   const std::string journal = journal_path(path_).string();
   if (!write_journal(journal)) {

@@ -25,7 +25,9 @@ class PageJournal {
   PageJournal(const PageJournal&) = delete;
   PageJournal& operator=(const PageJournal&) = delete;
 
-  // False with errno kept in error(). Reading behind the end gives zeros.
+  // False with errno kept in error(); reading behind the end gives zeros. After the first failure nothing can
+  // be committed any more, and what is written is accepted and dropped: HDF5 writes again what it could not
+  // write when it closes a file, and a close that fails leaves it in a state in which it ends the process.
   bool read(std::uint64_t at, std::size_t count, char* out);
   bool write_raw(std::uint64_t at, std::size_t count, const char* data);
   bool hold(std::uint64_t at, std::size_t count, const char* data);

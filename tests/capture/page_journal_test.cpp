@@ -119,6 +119,21 @@ TEST(PageJournal, ACommitCutOffAnywhereHappensOrDoesNot) {
   }
 }
 
+TEST(PageJournal, AfterAWriteThatFailedNothingIsCommitted) {
+  const fs::path path = fresh_dir("journal_failed") / "f";
+  {
+    PageJournal file(path, true);
+    hold(file, 0, "one");
+    file.commit();
+    hold(file, 0, "two");
+    EXPECT_FALSE(file.write_raw(std::uint64_t{1} << 63, 1, "x"));  // no file reaches there
+    EXPECT_NE(file.error(), 0);
+    EXPECT_TRUE(file.write_raw(10, 1, "x"));
+    EXPECT_THROW(file.commit(), Error);
+  }
+  EXPECT_EQ(contents(path), "one");
+}
+
 TEST(PageJournal, ASecondWriterIsRefused) {
   const fs::path path = fresh_dir("journal_lock") / "f";
   PageJournal file(path, true);
