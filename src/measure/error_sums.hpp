@@ -41,6 +41,8 @@ class ErrorSums {
 
   std::int64_t count() const { return count_; }          // values seen
   std::int64_t nonfinite() const { return nonfinite_; }  // of them, left out of the sums
+  double error2() const { return error2_; }              // sum (y - x)^2
+  double reference2() const { return reference2_; }      // sum x^2
   double max_error() const { return max_error_; }
   double amax() const { return amax_; }
   // ||y - x|| / ||x|| of the finite values; 0 for a zero reference without error; empty for one with error

@@ -2,29 +2,16 @@
 
 #include <algorithm>
 
-#include "core/aligned.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "formats/bf16_array.hpp"
-#include "kernels/attention/attention.hpp"
 #include "model/forward_parts.hpp"
+#include "model/head_attention.hpp"
 
 namespace quantmap {
 
 std::int64_t inner_width(const ModelConfig& c) {
   return std::max(query_width(c) + 2 * kv_width(c), c.intermediate_size);
-}
-
-Arena::Arena(std::vector<std::byte>& memory) : next_(memory.data()), end_(memory.data() + memory.size()) {
-  const auto misaligned = reinterpret_cast<std::uintptr_t>(next_) % kAlignment;
-  if (misaligned) next_ += kAlignment - misaligned;
-}
-
-std::byte* Arena::bytes(std::int64_t count) {
-  std::byte* piece = next_;
-  next_ += aligned_bytes(count);
-  if (next_ > end_) fail("forward pass", "", "scratch is smaller than a step needs");
-  return piece;
 }
 
 Forward::Timer::Timer(Forward& forward, std::vector<int> walkers)
@@ -82,8 +69,7 @@ std::int64_t layer_scratch_bytes(const ModelConfig& c, std::int64_t longest_wind
     input.head_dim = c.head_dim;
     products = std::max(products, attention_scratch_bytes(input));
   }
-  // Gathered keys or values, both operands, scales.
-  const std::int64_t cache = longest_window * (c.head_dim * 4 * 3 + 4 * (1 + c.head_dim)) + 1024;
+  const std::int64_t cache = head_cache_bytes(longest_window, c.head_dim);
   return std::max(linear, products + cache) + 4096;
 }
 

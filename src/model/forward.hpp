@@ -26,6 +26,11 @@ struct Walker {
   std::optional<Scheme> scheme;  // none: nothing is quantized
   Compute compute = Compute::bf16;
 };
+// What it makes of a Linear (named by its module path) and of a layer's cache.
+LinearForm walker_form(const Walker& walker, const std::string& module);
+KvChoice walker_cache(const Walker& walker, int layer);
+// The key of a Linear's weights: its form without what only concerns activations.
+LinearForm weight_key(LinearForm form);
 
 struct PassWindow {
   std::int64_t index = 0;  // in the run

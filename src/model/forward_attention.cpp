@@ -1,65 +1,15 @@
-#include <algorithm>
-#include <cmath>
 #include <mutex>
 
 #include "core/parallel.hpp"
-#include "formats/bf16_array.hpp"
-#include "kernels/attention/attention.hpp"
 #include "model/forward_parts.hpp"
+#include "model/head_attention.hpp"
 
 namespace quantmap {
-namespace {
-
 KvChoice walker_cache(const Walker& walker, int layer) {
   if (walker.scheme) return walker.scheme->cache(layer);
   static const QuantSpec reference = parse_quant_spec("bf16", Role::kv);
   return {reference, reference};
 }
-
-bool holds_fp16(const KvChoice& choice) {
-  return choice.key.format->id == "fp16" || choice.value.format->id == "fp16";
-}
-
-// One head's keys or values as the cache would hold them.
-struct CacheOperand {
-  const void* data = nullptr;  // [tokens][head_dim]
-  const float* scale = nullptr;
-  std::int64_t scale_count = 0;  // 0, 1, or one a token
-};
-
-// x: [tokens][head_dim], overwritten. Scales of rows may stay outside for keys (they are constant along the
-// summed axis), not for values.
-CacheOperand cache_operand(const QuantSpec& spec, OperandType type, bool row_scales_outside,
-                           std::int64_t tokens, std::int64_t dim, float* x, const TensorRange* range,
-                           Arena& arena, QuantCounts* counts) {
-  CacheOperand result;
-  if (type == OperandType::f32) {
-    if (!spec.is_reference()) quantize_tokens(spec, tokens, dim, x, x, range, counts);
-    result.data = x;
-    return result;
-  }
-  auto* operand = reinterpret_cast<std::uint16_t*>(arena.bytes(tokens * dim * 2));
-  result.data = operand;
-  const OperandForm form = spec.is_reference() ? OperandForm{} : operand_form(spec);
-  const bool outside =
-      form.outer == OuterScale::tensor || (form.outer == OuterScale::row && row_scales_outside);
-  if (spec.is_reference()) {
-    array_to_bf16(x, tokens * dim, operand);
-  } else if (form.outer == OuterScale::none || outside) {
-    float* scale = arena.floats(std::max<std::int64_t>(1, outer_scale_count(form, tokens, dim)));
-    quantize_token_operands(spec, tokens, dim, x, operand, scale, range, counts);
-    if (outside) {
-      result.scale = scale;
-      result.scale_count = form.outer == OuterScale::tensor ? 1 : tokens;
-    }
-  } else {
-    quantize_tokens(spec, tokens, dim, x, x, range, counts);
-    array_to_bf16(x, tokens * dim, operand);
-  }
-  return result;
-}
-
-}  // namespace
 
 void Forward::run_attention(int layer) {
   const ModelConfig& c = config();
@@ -103,40 +53,24 @@ void Forward::run_attention(int layer) {
     const Timer::Task measured(timer, worker, walker);
     const KvChoice& choice = cache[static_cast<std::size_t>(walker)];
     const Compute compute = walkers_[static_cast<std::size_t>(walker)].compute;
-    const OperandType type =
-        compute == Compute::f32 || holds_fp16(choice) ? OperandType::f32 : OperandType::bf16;
     const auto length = static_cast<std::int64_t>(windows_[window].ids.size());
     float* rows = inner_rows({walker, window, 0, length});
     Arena arena(scratch_[static_cast<std::size_t>(worker)]);
-    const auto gather = [&](std::int64_t column) {
-      float* x = arena.floats(length * c.head_dim);
-      for (std::int64_t t = 0; t < length; ++t) {
-        const float* from = rows + t * inner_width_ + column + head * c.head_dim;
-        std::copy(from, from + c.head_dim, x + t * c.head_dim);
-      }
-      return x;
-    };
     const Ranges& range = ranges[static_cast<std::size_t>(walker) * windows_.size() + window];
     QuantCounts counts;
-    const CacheOperand keys = cache_operand(choice.key, type, true, length, c.head_dim, gather(keys_at),
-                                            &range.key, arena, &counts);
-    const CacheOperand values = cache_operand(choice.value, type, false, length, c.head_dim,
-                                              gather(values_at), &range.value, arena, &counts);
     const std::int64_t group = c.heads / c.kv_heads;
-    AttentionInput input;
-    input.type = type;
-    input.tokens = length;
-    input.group = group;
-    input.head_dim = c.head_dim;
-    input.window = c.window[static_cast<std::size_t>(layer)];
-    input.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(c.head_dim)));
-    input.q = rows + head * group * c.head_dim;
-    input.q_stride = inner_width_;
-    input.k = keys.data;
-    input.v = values.data;
-    input.k_scale = keys.scale;
-    input.k_scale_count = keys.scale_count;
-    input.v_scale = values.scale ? values.scale[0] : 1.0f;
+    HeadRows input_rows;
+    input_rows.tokens = length;
+    input_rows.group = group;
+    input_rows.head_dim = c.head_dim;
+    input_rows.window = c.window[static_cast<std::size_t>(layer)];
+    input_rows.q = rows + head * group * c.head_dim;
+    input_rows.k = rows + keys_at + head * c.head_dim;
+    input_rows.v = rows + values_at + head * c.head_dim;
+    input_rows.q_stride = input_rows.kv_stride = inner_width_;
+    input_rows.key_range = &range.key;
+    input_rows.value_range = &range.value;
+    AttentionInput input = prepare_head(input_rows, choice, compute, arena, &counts);
     input.out = rows + head * group * c.head_dim;
     input.out_stride = inner_width_;
     attention(input, arena.bytes(attention_scratch_bytes(input)));

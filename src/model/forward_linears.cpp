@@ -264,6 +264,7 @@ void Forward::LinearStep::write_qkv(Work& work) {
   rope(keys, stride, tile.rows, c_.kv_heads, c_.head_dim, cosines, sines);
   if (f_.hook_) {
     const std::int64_t width = kv_width(c_);
+    show(tile, Site::query, LinearId::q, to, stride, 0, query_width(c_), query_width(c_));
     show(tile, Site::key, LinearId::k, keys, stride, 0, width, width);
     show(tile, Site::value, LinearId::v, keys + width, stride, 0, width, width);
   }

@@ -2,26 +2,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "model/arena.hpp"
 #include "model/forward.hpp"
 
 namespace quantmap {
-
-// Hands out pieces of one worker's scratch.
-class Arena {
- public:
-  explicit Arena(std::vector<std::byte>& memory);
-  std::byte* bytes(std::int64_t count);
-  float* floats(std::int64_t count) { return reinterpret_cast<float*>(bytes(count * 4)); }
-
- private:
-  std::byte* next_;
-  const std::byte* end_;
-};
 
 // A task of a pass: some tokens of one window of one walker.
 struct Forward::Tile {
@@ -59,11 +47,6 @@ class Forward::Timer {
   std::chrono::steady_clock::time_point begin_;
   std::vector<std::vector<double>> busy_;  // [worker][walker]
 };
-
-// The key of a Linear's weights: its form without what only concerns activations.
-LinearForm weight_key(LinearForm form);
-// A Linear's form for a walker.
-LinearForm walker_form(const Walker& walker, const std::string& module);
 
 // Values a token takes in Forward::inner_: q, k and v, then the MLP's inner values.
 std::int64_t inner_width(const ModelConfig& config);

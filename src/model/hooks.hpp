@@ -15,6 +15,7 @@ enum class Site : std::uint8_t {
   linear_output,  // of SiteView::linear, bias added
   key,            // of a layer's attention, after norm and RoPE, before the cache's format
   value,
+  query,         // after norm and RoPE, all heads
   layer_output,  // the residual stream after the layer
   embedding,     // model.embed_tokens output
   final_norm,    // model.norm output, the head's input

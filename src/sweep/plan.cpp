@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/size.hpp"
+#include "sweep/plan.hpp"
 #include "sweep/sweep.hpp"
 
 namespace quantmap {
@@ -22,17 +23,6 @@ std::int64_t available_memory() {
     if (words >> key >> kib && key == "MemAvailable:") return kib * 1024;
   }
   return std::int64_t{2} << 30;
-}
-
-PassLimits limits_of(const std::vector<EvalWindow>& windows, std::int64_t count) {
-  PassLimits limits;
-  std::vector<std::int64_t> lengths;
-  for (const EvalWindow& window : windows) lengths.push_back(static_cast<std::int64_t>(window.ids.size()));
-  std::sort(lengths.begin(), lengths.end(), std::greater<>());
-  limits.longest_window = lengths.front();
-  for (std::int64_t i = 0; i < count && i < static_cast<std::int64_t>(lengths.size()); ++i)
-    limits.tokens += lengths[static_cast<std::size_t>(i)];
-  return limits;
 }
 
 // What the sweep keeps besides the forward pass: scores of a pass, error sums (the run's, and one a window
@@ -53,24 +43,27 @@ std::int64_t own_bytes(const Checkpoint& checkpoint, std::int64_t walkers, std::
 
 std::int64_t default_memory() { return std::min(available_memory() * 6 / 10, std::int64_t{4} << 30); }
 
-SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
-                     const std::vector<EvalWindow>& windows, std::int64_t memory) {
+PassLimits limits_of(const std::vector<EvalWindow>& windows, std::int64_t count) {
+  PassLimits limits;
+  std::vector<std::int64_t> lengths;
+  for (const EvalWindow& window : windows) lengths.push_back(static_cast<std::int64_t>(window.ids.size()));
+  std::sort(lengths.begin(), lengths.end(), std::greater<>());
+  limits.longest_window = lengths.front();
+  for (std::int64_t i = 0; i < count && i < static_cast<std::int64_t>(lengths.size()); ++i)
+    limits.tokens += lengths[static_cast<std::size_t>(i)];
+  return limits;
+}
+
+SweepPlan plan_passes(const std::vector<EvalWindow>& windows, std::int64_t schemes, std::int64_t memory,
+                      const std::function<std::int64_t(std::int64_t)>& bytes_for) {
   const auto total = static_cast<std::int64_t>(windows.size());
-  const auto count = static_cast<std::int64_t>(walkers.size());
-  const int threads = thread_count();
-  // Grows with n: the n longest windows bound any n of them.
-  const auto bytes_for = [&](std::int64_t n) {
-    const PassLimits limits = limits_of(windows, n);
-    return Forward::bytes_needed(checkpoint, walkers, limits, threads) +
-           own_bytes(checkpoint, count, n, limits, threads);
-  };
   SweepPlan plan;
   plan.least_bytes = bytes_for(1);
   if (plan.least_bytes > memory)
     fail_usage(
         "--memory",
         fmt::format("{} is too little for one window of {} tokens and {} schemes: the least possible is {}M",
-                    format_size(memory), limits_of(windows, 1).longest_window, count - 1,
+                    format_size(memory), limits_of(windows, 1).longest_window, schemes,
                     (plan.least_bytes + (1 << 20) - 1) >> 20));
   std::int64_t fits = 1, beyond = total + 1;
   while (beyond - fits > 1) {
@@ -83,6 +76,17 @@ SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& wa
   plan.windows_per_pass = (total + plan.passes - 1) / plan.passes;
   plan.bytes = bytes_for(plan.windows_per_pass);
   return plan;
+}
+
+SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
+                     const std::vector<EvalWindow>& windows, std::int64_t memory) {
+  const auto count = static_cast<std::int64_t>(walkers.size());
+  const int threads = thread_count();
+  return plan_passes(windows, count - 1, memory, [&](std::int64_t n) {
+    const PassLimits limits = limits_of(windows, n);
+    return Forward::bytes_needed(checkpoint, walkers, limits, threads) +
+           own_bytes(checkpoint, count, n, limits, threads);
+  });
 }
 
 }  // namespace quantmap

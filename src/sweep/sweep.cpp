@@ -11,17 +11,6 @@
 namespace quantmap {
 namespace {
 
-// Only asked for where a value could be a massive activation: above kMassiveValue.
-double median_abs(const float* x, std::int64_t count) {
-  std::vector<float> sizes(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) sizes[static_cast<std::size_t>(i)] = std::abs(x[i]);
-  const auto middle = sizes.begin() + count / 2;
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  if (count % 2 == 1) return *middle;
-  const float below = *std::max_element(sizes.begin(), middle);
-  return (double{below} + double{*middle}) / 2;
-}
-
 class Sweep {
  public:
   Sweep(const SweepJob& job, const SweepPlan& plan)
@@ -122,6 +111,7 @@ class Sweep {
         peak.token = top.index / width_;
         peak.channel = top.index % width_;
         peak.value = sums.nonfinite() < sums.count() ? top.value : NAN;
+        // Only asked for where a value could be a massive activation.
         if (std::abs(top.value) > kMassiveValue) peak.median_abs = median_abs(x, rows * width_);
       }
     });

@@ -16,6 +16,7 @@
 #include "evals/protocol.hpp"
 #include "evals/scores.hpp"
 #include "measure/error_sums.hpp"
+#include "measure/site_sums.hpp"
 #include "model/forward.hpp"
 
 namespace quantmap {
@@ -33,10 +34,6 @@ SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& wa
 // What a sweep takes where --memory does not say: 60 % of the memory that is available now, 4 GiB at most
 // (longer passes save little and lose more when interrupted).
 std::int64_t default_memory();
-
-// A massive activation (Sun et al., arXiv 2402.17762; formats.md, section 11, D23): |value| above the first,
-// and at least the second times the median |h| of the layer's output in its window.
-inline constexpr float kMassiveValue = 100, kMassiveRatio = 1000;
 
 // The largest value of the residual stream after a layer, in one window of the reference.
 struct LayerPeak {
