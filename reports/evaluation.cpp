@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "reports/run_document.hpp"
 
 namespace quantmap {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json json_of(const Number& number) { return number ? Json(*number) : Json(nullptr); }
 
 // A row's fields in the order of product.md; one list for JSON and CSV.
 Json row_of(const EvaluationRecord& e) {
@@ -167,53 +166,19 @@ Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord>
   if (std::any_of(sorted.begin(), sorted.end(), [](const auto* e) { return e->kl_mean && !e->kl_p99; }))
     table.notes.emplace_back("KL p99: - where the text is too short for it (5000 scored tokens are needed).");
   add_notes(sorted, table.notes);
-  const auto run_notes = nlohmann::json::parse(run.notes, nullptr, false);
-  if (run_notes.is_array())
-    for (const auto& note : run_notes)
-      if (note.is_string()) table.notes.push_back(note.get<std::string>());
+  for (const auto& note : run_notes(run))
+    if (note.is_string()) table.notes.push_back(note.get<std::string>());
   return table;
 }
 
 Table evaluation_rows(std::span<const EvaluationRecord> evaluations) {
   Table table;
-  for (const EvaluationRecord& e : evaluations) {
-    std::vector<Value> row;
-    const Json fields = row_of(e);
-    for (const auto& [name, value] : fields.items()) {
-      if (table.rows.empty()) table.columns.push_back({name});
-      if (value.is_null())
-        row.emplace_back();
-      else if (value.is_number_integer())
-        row.emplace_back(value.get<std::int64_t>());
-      else if (value.is_number())
-        row.emplace_back(value.get<double>());
-      else
-        row.emplace_back(value.is_string() ? value.get<std::string>() : value.dump());
-    }
-    table.rows.push_back(std::move(row));
-  }
+  for (const EvaluationRecord& e : evaluations) add_row(table, row_of(e));
   return table;
 }
 
 std::string evaluation_json(const RunRecord& run, std::span<const EvaluationRecord> evaluations) {
-  Json document;
-  document["run"] = run.id;
-  document["model"] = run.model;
-  document["fingerprints"] = {{"model", run.model_sha256},
-                              {"tokenizer", run.tokenizer_sha256},
-                              {"text", run.text_sha256},
-                              {"token_ids", run.token_ids_sha256}};
-  const auto first_ids = nlohmann::json::parse(run.first_ids, nullptr, false);
-  document["protocol"] = {{"name", run.protocol.empty() ? Json(nullptr) : Json(run.protocol)},
-                          {"ctx", run.ctx},
-                          {"stride", run.stride > 0 ? Json(run.stride) : Json(nullptr)},
-                          {"windows", run.windows},
-                          {"score", run.score},
-                          {"bos", run.bos},
-                          {"compute", run.compute},
-                          {"text_tokens", run.text_tokens},
-                          {"dropped_tokens", run.dropped_tokens},
-                          {"first_ids", first_ids.is_discarded() ? Json::array() : Json(first_ids)}};
+  Json document = run_document(run);
   document["noise_floor"] = nullptr;
   document["rows"] = Json::array();
   for (const EvaluationRecord& e : evaluations) {
@@ -222,8 +187,7 @@ std::string evaluation_json(const RunRecord& run, std::span<const EvaluationReco
     else
       document["rows"].push_back(row_of(e));
   }
-  const auto notes = nlohmann::json::parse(run.notes, nullptr, false);
-  document["notes"] = notes.is_array() ? Json(notes) : Json::array();
+  document["notes"] = run_notes(run);
   // Paths are bytes: what is no UTF-8 is replaced, the document stays valid.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -6,7 +6,8 @@ FROM (
     ORDER BY coalesce(row_error_p50, rel_error) IS NULL, coalesce(row_error_p50, rel_error) DESC, layer, site, kind, scope
   ) AS rank
   FROM layer_errors
-  WHERE run = (SELECT max(run) FROM layer_errors) AND position > 0
+  -- Not the sums over many places; attention weights have a divergence, which no error compares with.
+  WHERE run = (SELECT max(run) FROM layer_errors) AND position > 0 AND site <> 'all' AND kind <> 'attention_weights'
 )
 WHERE rank <= 5
 ORDER BY position, rank;

@@ -15,16 +15,14 @@ namespace quantmap {
 namespace {
 
 std::vector<SchemeRecord> scheme_records(const EvaluationRequest& request, const char* floor_compute) {
-  std::vector<SchemeRecord> records;
-  const Scheme reference = Scheme::parse("BF16");
-  const auto add = [&](const std::string& name, const Scheme& scheme, const std::string& spelling) {
-    records.push_back({static_cast<std::int64_t>(records.size()), name, spelling, scheme.weights(),
-                       scheme.activations(), scheme.kv()});
-  };
-  add("BF16", reference, reference.spelling());
-  for (const Scheme& scheme : request.schemes) add(scheme.given(), scheme, scheme.spelling());
-  if (request.noise_floor)
-    add(kNoiseFloor, reference, fmt::format("{}, compute {}", reference.spelling(), floor_compute));
+  std::vector<SchemeRecord> records = scheme_records(request.schemes);
+  if (request.noise_floor) {
+    SchemeRecord floor = records[0];
+    floor.position = static_cast<std::int64_t>(records.size());
+    floor.scheme = kNoiseFloor;
+    floor.spec += fmt::format(", compute {}", floor_compute);
+    records.push_back(floor);
+  }
   return records;
 }
 

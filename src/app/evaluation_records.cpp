@@ -17,9 +17,7 @@ bool spans_window(const QuantSpec& spec) {
 std::vector<std::string> scheme_notes(const Scheme& scheme, int layers, const WalkerState& state) {
   std::vector<std::string> notes;
   bool activation = false, cache = false;
-  std::vector<std::string> modules = {kHead};
   for (int layer = 0; layer < layers; ++layer) {
-    for (const LinearId id : kLayerLinears) modules.push_back(linear_name(layer, id));
     const KvChoice kv = scheme.cache(layer);
     cache = cache || spans_window(kv.key) || spans_window(kv.value);
     for (const LinearId id : kLayerLinears)
@@ -30,8 +28,8 @@ std::vector<std::string> scheme_notes(const Scheme& scheme, int layers, const Wa
                                 activation && cache ? "activation and cache"
                                 : activation        ? "activation"
                                                     : "cache"));
-  for (const std::string& pattern : scheme.unused_patterns(modules))
-    notes.push_back(pattern + " matches no module of this model");
+  const std::vector<std::string> unused = unused_notes(scheme, layers);
+  notes.insert(notes.end(), unused.begin(), unused.end());
   if (state.saturated > 0)
     notes.push_back(fmt::format("{} activation or cache values saturated", state.saturated));
   if (state.nonfinite > 0)
@@ -40,6 +38,43 @@ std::vector<std::string> scheme_notes(const Scheme& scheme, int layers, const Wa
 }
 
 }  // namespace
+
+std::vector<SchemeRecord> scheme_records(const std::vector<Scheme>& schemes) {
+  std::vector<SchemeRecord> records;
+  const auto add = [&](const std::string& name, const Scheme& scheme) {
+    records.push_back({static_cast<std::int64_t>(records.size()), name, scheme.spelling(), scheme.weights(),
+                       scheme.activations(), scheme.kv()});
+  };
+  add("BF16", Scheme::parse("BF16"));
+  for (const Scheme& scheme : schemes) add(scheme.given(), scheme);
+  return records;
+}
+
+std::vector<std::string> unused_notes(const Scheme& scheme, int layers) {
+  std::vector<std::string> modules = {kHead}, notes;
+  for (int layer = 0; layer < layers; ++layer)
+    for (const LinearId id : kLayerLinears) modules.push_back(linear_name(layer, id));
+  for (const std::string& pattern : scheme.unused_patterns(modules))
+    notes.push_back(pattern + " matches no module of this model");
+  return notes;
+}
+
+void fill_errors(LayerErrorRecord& record, const ErrorSums& sums) {
+  record.rel_error = sums.relative_error();
+  record.sqnr_db = sums.sqnr_db();
+  record.cosine = sums.cosine();
+  record.max_abs_error = sums.max_error();
+  record.amax = sums.amax();
+  record.nonfinite = sums.nonfinite();
+  record.count = sums.count();
+  record.row_error_p50 = sums.rows().quantile(0.5);
+  record.row_error_p90 = sums.rows().quantile(0.9);
+  if (sums.nonfinite() > 0)
+    record.status =
+        fmt::format("{} of {} values are not finite and are left out", sums.nonfinite(), sums.count());
+  else if (!record.rel_error)
+    record.status = "undefined: the reference is all zero";
+}
 
 std::vector<OutlierRecord> outlier_records(const std::vector<LayerPeak>& peaks) {
   std::vector<OutlierRecord> records;
@@ -71,21 +106,8 @@ std::vector<LayerErrorRecord> layer_records(std::int64_t position, const WalkerS
     record.site = layer_name(static_cast<int>(layer)) + " output";
     record.scope = "total";
     record.kind = "activation";
-    record.rel_error = sums.relative_error();
+    fill_errors(record, sums);
     record.rel_error_residual = record.rel_error;  // the site is the residual stream itself
-    record.sqnr_db = sums.sqnr_db();
-    record.cosine = sums.cosine();
-    record.max_abs_error = sums.max_error();
-    record.amax = sums.amax();
-    record.nonfinite = sums.nonfinite();
-    record.count = sums.count();
-    record.row_error_p50 = sums.rows().quantile(0.5);
-    record.row_error_p90 = sums.rows().quantile(0.9);
-    if (sums.nonfinite() > 0)
-      record.status =
-          fmt::format("{} of {} values are not finite and are left out", sums.nonfinite(), sums.count());
-    else if (!record.rel_error)
-      record.status = "undefined: the reference is all zero";
     records.push_back(std::move(record));
   }
   return records;

@@ -13,6 +13,12 @@
 namespace quantmap {
 
 std::vector<OutlierRecord> outlier_records(const std::vector<LayerPeak>& peaks);
+// The reference, then the schemes as they were given.
+std::vector<SchemeRecord> scheme_records(const std::vector<Scheme>& schemes);
+// Patterns of a scheme that no module of the model falls under.
+std::vector<std::string> unused_notes(const Scheme& scheme, int layers);
+// The fields that plain error sums give.
+void fill_errors(LayerErrorRecord& record, const ErrorSums& sums);
 // Errors of the residual stream after each layer.
 std::vector<LayerErrorRecord> layer_records(std::int64_t position, const WalkerState& state);
 // `rules`: null for the reference and the noise floor.

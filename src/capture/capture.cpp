@@ -130,7 +130,7 @@ class CaptureRun {
     return static_cast<std::size_t>(site) * kLayerLinears.size() +
            (site == Site::linear_input || site == Site::linear_output ? static_cast<std::size_t>(linear) : 0);
   }
-  static constexpr std::size_t kSlots = 7 * 7;
+  static constexpr std::size_t kSlots = 8 * 7;  // sites by Linears
 
   void index_site(std::size_t i) {
     const CaptureSite& site = contents_.sites[i];

@@ -45,6 +45,10 @@ class Database {
   void finish_run(std::int64_t run, std::string_view finished_at,
                   std::span<const EvaluationRecord> evaluations, std::span<const LayerErrorRecord> errors);
 
+  // A run that was measured in one piece: begun and finished in one transaction. Returns its id.
+  std::int64_t store_run(const RunRecord& run, std::span<const SchemeRecord> schemes,
+                         std::span<const LayerErrorRecord> errors);
+
   std::vector<SchemeRecord> schemes(std::int64_t run) const;
   std::vector<EvaluationRecord> evaluations(std::int64_t run) const;
   std::vector<LayerErrorRecord> layer_errors(std::int64_t run) const;

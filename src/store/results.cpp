@@ -25,20 +25,36 @@ void Database::finish_run(std::int64_t run, std::string_view finished_at,
     state_->insert_all(evaluations, insert_evaluation, [&](const EvaluationRecord& row) {
       return fmt::format("the evaluation of scheme {} in run {}", row.scheme.position, run);
     });
-    state_->insert_all(errors, store::Inserter<LayerErrorRecord>(state_->db, run),
-                       [&](const LayerErrorRecord& row) {
-                         return fmt::format("the {} {} error of {}, scheme {}, in run {}", row.scope,
-                                            row.kind, quoted(row.site), row.scheme_position, run);
-                       });
-    SQLite::Statement drop(state_->db, "DELETE FROM state WHERE run = ?");
-    drop.bind(1, run);
-    drop.exec();
-    SQLite::Statement complete(state_->db,
-                               "UPDATE run SET status = 'complete', finished_at = ? WHERE id = ?");
-    complete.bind(1, std::string(finished_at));
-    complete.bind(2, run);
-    complete.exec();
+    state_->insert_errors(run, errors);
+    state_->complete_run(run, finished_at);
   });
+}
+
+std::int64_t Database::store_run(const RunRecord& run, std::span<const SchemeRecord> schemes,
+                                 std::span<const LayerErrorRecord> errors) {
+  return state_->in_transaction([&] {
+    const std::int64_t id = state_->insert_run(run, schemes);
+    state_->insert_errors(id, errors);
+    state_->complete_run(id, run.finished_at);
+    return id;
+  });
+}
+
+void Database::State::insert_errors(std::int64_t run, std::span<const LayerErrorRecord> errors) {
+  insert_all(errors, store::Inserter<LayerErrorRecord>(db, run), [&](const LayerErrorRecord& row) {
+    return fmt::format("the {} {} error of {}, scheme {}, in run {}", row.scope, row.kind, quoted(row.site),
+                       row.scheme_position, run);
+  });
+}
+
+void Database::State::complete_run(std::int64_t run, std::string_view finished_at) {
+  SQLite::Statement drop(db, "DELETE FROM state WHERE run = ?");
+  drop.bind(1, run);
+  drop.exec();
+  SQLite::Statement complete(db, "UPDATE run SET status = 'complete', finished_at = ? WHERE id = ?");
+  complete.bind(1, std::string(finished_at));
+  complete.bind(2, run);
+  complete.exec();
 }
 
 std::vector<EvaluationRecord> Database::evaluations(std::int64_t run) const {

@@ -13,15 +13,17 @@ std::optional<RunRecord> last(std::vector<RunRecord> runs) {
 }  // namespace
 
 std::int64_t Database::start_run(const RunRecord& run, std::span<const SchemeRecord> schemes) {
-  return state_->in_transaction([&] {
-    RunRecord started = run;
-    started.status = "running";
-    store::Inserter<RunRecord>{state_->db}(started);
-    const std::int64_t id = state_->db.getLastInsertRowid();
-    store::Inserter<SchemeRecord> insert(state_->db, id);
-    for (const SchemeRecord& scheme : schemes) insert(scheme);
-    return id;
-  });
+  return state_->in_transaction([&] { return state_->insert_run(run, schemes); });
+}
+
+std::int64_t Database::State::insert_run(const RunRecord& run, std::span<const SchemeRecord> schemes) {
+  RunRecord started = run;
+  started.status = "running";
+  store::Inserter<RunRecord>{db}(started);
+  const std::int64_t id = db.getLastInsertRowid();
+  store::Inserter<SchemeRecord> insert(db, id);
+  for (const SchemeRecord& scheme : schemes) insert(scheme);
+  return id;
 }
 
 std::optional<RunRecord> Database::find_run(std::string_view key) const {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <array>
+
 #include "core/error.hpp"
 #include "embedded/schema.hpp"
 #include "store/sqlite_error.hpp"
@@ -90,9 +92,24 @@ SQLite::Database open_checked(const std::string& name, int flags, const std::str
   return db;
 }
 
+// [i]: from version i + 1 to i + 2.
+constexpr std::array<std::string_view, 1> kMigrations = {
+    R"sql(-- Ready for a heat map: layers down, modules across, one map a scheme, scope and kind. module: `down_proj`, `self_attn`,
+-- `layer` for the residual stream after it. Sums of many places (layer -1) are not in it.
+CREATE VIEW layer_error_map AS
+SELECT run, position, scheme, scope, kind, layer,
+  CASE site WHEN prefix || ' output' THEN 'layer' ELSE
+    replace(replace(substr(site, length(prefix) + 2, instr(site, ' ') - length(prefix) - 2), 'self_attn.', ''), 'mlp.', '')
+  END AS module,
+  row_error_p50, row_error_p90, rel_error, rel_error_rest, rel_error_residual, sqnr_db, cosine, max_abs_error, saturated,
+  nonfinite, status
+FROM (SELECT *, 'model.layers.' || layer AS prefix FROM layer_errors WHERE layer >= 0);
+)sql",
+};
+
 }  // namespace
 
-Schema current_schema() { return {embedded::schema[0].second, {}}; }
+Schema current_schema() { return {embedded::schema[0].second, kMigrations}; }
 
 SQLite::Database open_for_writing(const fs::path& path, const Schema& schema) {
   const std::string file = path.string();

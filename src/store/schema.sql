@@ -1,17 +1,17 @@
--- The results database of quantmap, version 1. The views at the end are the interface: their columns are stable, and
+-- The results database of quantmap, version 2. The views at the end are the interface: their columns are stable, and
 -- the tables behind them may change by migrations (schema.cpp). Every row of every view leads to its run.
 --
 -- A run owns schemes (position 0 is the reference); (run, position) names one everywhere. Keys hold no NULL: UNIQUE
 -- would let two such rows through. A REAL that may be NULL is a number that is undefined or not finite, and the
 -- `status` of its row says which and why. The constants below are also in schema.cpp; a test compares them.
 PRAGMA application_id = 1364017488;  -- 'QMAP'
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE schema_version (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL
 ) STRICT;
-INSERT INTO schema_version VALUES (1, 1);
+INSERT INTO schema_version VALUES (1, 2);
 
 -- One invocation. The same key measured twice is two runs, so key is not unique; AUTOINCREMENT: a number printed
 -- once never means another run later.
@@ -248,6 +248,17 @@ CREATE VIEW layer_errors AS
 SELECT l.run, l.position, p.layer, p.site, l.scope, l.kind, s.scheme, rel_error, rel_error_residual, sqnr_db, cosine,
   max_abs_error, amax, kurtosis, saturated, nonfinite, count, row_error_p50, row_error_p90, rel_error_rest, status
 FROM layer_error l JOIN scheme s ON s.run = l.run AND s.position = l.position JOIN site p ON p.id = l.site_id;
+
+-- Ready for a heat map: layers down, modules across, one map a scheme, scope and kind. module: `down_proj`, `self_attn`,
+-- `layer` for the residual stream after it. Sums of many places (layer -1) are not in it.
+CREATE VIEW layer_error_map AS
+SELECT run, position, scheme, scope, kind, layer,
+  CASE site WHEN prefix || ' output' THEN 'layer' ELSE
+    replace(replace(substr(site, length(prefix) + 2, instr(site, ' ') - length(prefix) - 2), 'self_attn.', ''), 'mlp.', '')
+  END AS module,
+  row_error_p50, row_error_p90, rel_error, rel_error_rest, rel_error_residual, sqnr_db, cosine, max_abs_error, saturated,
+  nonfinite, status
+FROM (SELECT *, 'model.layers.' || layer AS prefix FROM layer_errors WHERE layer >= 0);
 
 CREATE VIEW outliers AS
 SELECT o.run, p.layer, p.site, o.window, o.token, o.channel, o.value, o.median_abs, o.ratio, o.massive, o.status

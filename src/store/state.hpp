@@ -32,6 +32,11 @@ struct Database::State {
     });
   }
 
+  // Parts of a transaction (runs.cpp, results.cpp).
+  std::int64_t insert_run(const RunRecord& run, std::span<const SchemeRecord> schemes);
+  void insert_errors(std::int64_t run, std::span<const LayerErrorRecord> errors);
+  void complete_run(std::int64_t run, std::string_view finished_at);
+
   // Throws unless the run exists and is not complete: a finished run never changes.
   void require_running(std::int64_t run);
 

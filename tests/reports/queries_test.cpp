@@ -83,6 +83,9 @@ class NamedQueries : public ::testing::Test {
     }
     errors.push_back(error(4, 0, "model.layers.0 output", std::nullopt, std::nullopt));
     errors.push_back(error(4, 1, "model.layers.1 output", 0.9, 0.9));
+    errors.push_back(error(1, -1, "all", 0.9, 0.9));  // neither a place
+    errors.push_back(error(1, 4, "model.layers.4.self_attn attention_weights", 9, 9));
+    errors.back().kind = "attention_weights";  // nor a relative error
     db.finish_run(
         latest, "2025-01-01T00:00:00Z",
         std::vector{evaluation(schemes[0], 0.0, 100.0, 64.0), evaluation(schemes[1], 0.2, 30.0, 64.0),

@@ -79,6 +79,9 @@ const std::vector<std::pair<std::string, std::string>> kViews = {
      "run position layer site scope kind scheme rel_error rel_error_residual sqnr_db cosine max_abs_error "
      "amax kurtosis "
      "saturated nonfinite count row_error_p50 row_error_p90 rel_error_rest status"},
+    {"layer_error_map",
+     "run position scheme scope kind layer module row_error_p50 row_error_p90 rel_error rel_error_rest "
+     "rel_error_residual sqnr_db cosine max_abs_error saturated nonfinite status"},
     {"outliers", "run layer site window token channel value median_abs ratio massive status"},
     {"task_scores",
      "run position scheme task items acc acc_stderr acc_norm acc_bytes acc_tokens flips status"},
@@ -196,8 +199,9 @@ TEST(Schema, ConstantsOfTheFileAndOfTheProgramAgree) {
   EXPECT_EQ(std::get<std::int64_t>(table.rows[0][2]), schema.version());
 }
 
-// A future of the schema: version 3, by two migrations.
-constexpr std::array<std::string_view, 2> kMigrations = {
+// A future of the schema: two versions on. What led to today's version is never run here.
+constexpr std::array<std::string_view, 3> kMigrations = {
+    "SELECT no_such_function()",
     "ALTER TABLE run ADD COLUMN host TEXT NOT NULL DEFAULT 'here'; DROP VIEW sizes",
     "UPDATE run SET host = host || ' and now'"};
 
@@ -208,8 +212,8 @@ TEST(Migration, BringsAnOlderDatabaseForwardAndKeepsItsRows) {
   {
     SQLite::Database db = store::open_for_writing(file, future);
     EXPECT_EQ(db.execAndGet("SELECT host FROM run").getString(), "here and now");
-    EXPECT_EQ(db.execAndGet("SELECT version FROM schema_version").getInt(), 3);
-    EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 3);
+    EXPECT_EQ(db.execAndGet("SELECT version FROM schema_version").getInt(), 4);
+    EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 4);
     EXPECT_EQ(db.execAndGet("SELECT count(*) FROM scheme").getInt(), 2);
   }
   store::open_for_writing(file, future);  // and once only
@@ -221,16 +225,44 @@ TEST(Migration, BringsAnOlderDatabaseForwardAndKeepsItsRows) {
                                                              [&] { query_database(file, "SELECT 1"); }}) {
     const Error error = error_of(open);
     EXPECT_EQ(error.kind(), ErrorKind::input);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(file.string()), HasSubstr("expected"), HasSubstr("found 3")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(file.string()), HasSubstr("expected"), HasSubstr("found 4")));
   }
 }
 
 TEST(Migration, StartsAtTheVersionThatIsThere) {
   const auto file = fresh_dir("store_migrate_late") / "r.db";
   Database::open(file).start_run(filled<RunRecord>(4), sample_schemes(2));
-  store::open_for_writing(file, {"", std::span(kMigrations).first(1)});
+  store::open_for_writing(file, {"", std::span(kMigrations).first(2)});
   SQLite::Database db = store::open_for_writing(file, {"", kMigrations});
   EXPECT_EQ(db.execAndGet("SELECT host FROM run").getString(), "here and now");
+}
+
+// A file that version 1 of the program wrote (tests/golden/store/schema_v1.sql is its schema, unchanged).
+TEST(Migration, OfAVersion1FileGivesTodaysSchemaAndKeepsItsRows) {
+  const auto dir = fresh_dir("store_v1");
+  const auto old = dir / "old.db", fresh = dir / "fresh.db";
+  execute(old, contents(source_dir() / "tests/golden/store/schema_v1.sql"));
+  execute(
+      old,
+      "INSERT INTO run VALUES (1,'k','eval','complete','','','','','',1,0,'','','m','','','','','','t','',"
+      "512,0,1,'all','auto','bf16','[]',1,0,1,'[]');"
+      "INSERT INTO scheme VALUES (1,0,'BF16','','','',''), (1,1,'W4A16','','','','');"
+      "INSERT INTO site VALUES (1,3,'model.layers.3 output'), (2,3,'model.layers.3.mlp.down_proj output'),"
+      " (3,3,'model.layers.3.self_attn key'), (4,-1,'all'), (5,12,'model.layers.12.self_attn.q_proj weight');"
+      "INSERT INTO layer_error SELECT 1,1,id,'total','output',0.5,NULL,NULL,NULL,NULL,NULL,NULL,0,0,9,0.25,"
+      "NULL,NULL,'ok' FROM site");
+  Database::open(old);
+  Database::open(fresh);
+  const char* schema =
+      "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name";
+  EXPECT_EQ(query_database(old, schema).rows, query_database(fresh, schema).rows);
+  const Table map = query_database(
+      old, "SELECT layer, module, row_error_p50, rel_error FROM layer_error_map ORDER BY layer, module");
+  const std::vector<std::pair<std::int64_t, std::string>> places = {
+      {3, "down_proj"}, {3, "layer"}, {3, "self_attn"}, {12, "q_proj"}};
+  ASSERT_EQ(map.rows.size(), places.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    EXPECT_EQ(map.rows[i], (std::vector<Value>{places[i].first, places[i].second, 0.25, 0.5}));
 }
 
 TEST(Migration, ThatFailsLeavesTheDatabaseAsItWas) {
@@ -241,9 +273,9 @@ TEST(Migration, ThatFailsLeavesTheDatabaseAsItWas) {
   for (const auto& [migration, reason] : cases) {
     const auto file = fresh_dir("store_migrate_bad") / "r.db";
     Database::open(file).start_run(filled<RunRecord>(4), sample_schemes(2));
-    const std::array<std::string_view, 1> bad = {migration};
+    const std::array<std::string_view, 2> bad = {kMigrations[0], migration};
     EXPECT_THAT(error_of([&] { store::open_for_writing(file, {"", bad}); }).what(), HasSubstr(reason));
-    Database db = Database::open(file);  // still version 1
+    Database db = Database::open(file);  // still of today
     EXPECT_TRUE(db.run(1));
     EXPECT_EQ(query_database(file, "SELECT * FROM sqlite_schema WHERE name = 'extra'").rows.size(), 0u);
   }
