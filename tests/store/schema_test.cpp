@@ -156,7 +156,7 @@ TEST(Schema, OpensInSqlite3) {
       run({"sqlite3", file.string(), "PRAGMA integrity_check", "SELECT version FROM schema_version",
            "PRAGMA user_version", "PRAGMA application_id", "PRAGMA journal_mode",
            "SELECT count(*) FROM evaluations"});
-  EXPECT_EQ(result.out, "ok\n1\n1\n1364017488\nwal\n0\n") << result.err;
+  EXPECT_EQ(result.out, "ok\n2\n2\n1364017488\nwal\n0\n") << result.err;
 }
 
 TEST(Schema, OpensInPython) {
