@@ -49,10 +49,18 @@ class Database {
   std::int64_t store_run(const RunRecord& run, std::span<const SchemeRecord> schemes,
                          std::span<const LayerErrorRecord> errors);
 
+  // The same for a run of `outliers`.
+  std::int64_t store_run(const RunRecord& run, std::span<const SchemeRecord> schemes,
+                         std::span<const OutlierRecord> outliers,
+                         std::span<const SiteStatisticsRecord> statistics,
+                         std::span<const OutlierShareRecord> shares);
+
   std::vector<SchemeRecord> schemes(std::int64_t run) const;
   std::vector<EvaluationRecord> evaluations(std::int64_t run) const;
   std::vector<LayerErrorRecord> layer_errors(std::int64_t run) const;
   std::vector<OutlierRecord> outliers(std::int64_t run) const;
+  std::vector<SiteStatisticsRecord> site_statistics(std::int64_t run) const;
+  std::vector<OutlierShareRecord> outlier_shares(std::int64_t run) const;
 
  private:
   struct State;

@@ -160,6 +160,37 @@ struct Stored<OutlierRecord> {
                       Field{"ratio", &O::ratio}, Field{"massive", &O::massive}, Field{"status", &O::status});
 };
 
+template <>
+struct Stored<SiteStatisticsRecord> {
+  using S = SiteStatisticsRecord;
+  static constexpr const char* table = "site_statistic";
+  static constexpr const char* source = "site_statistic JOIN site ON site.id = site_id";
+  static constexpr const char* order = "site_statistic.rowid";
+  static constexpr auto fields = std::make_tuple(
+      Field{"layer", &S::layer, Kept::site}, Field{"site", &S::site, Kept::site}, Field{"count", &S::count},
+      Field{"nonfinite", &S::nonfinite}, Field{"mean", &S::mean}, Field{"rms", &S::rms},
+      Field{"amax", &S::amax}, Field{"crest", &S::crest}, Field{"kurtosis", &S::kurtosis},
+      Field{"rows", &S::rows}, Field{"massive_values", &S::massive_values},
+      Field{"massive_rows", &S::massive_rows}, Field{"windows", &S::windows},
+      Field{"massive_windows", &S::massive_windows}, Field{"status", &S::status});
+};
+
+template <>
+struct Stored<OutlierShareRecord> {
+  using O = OutlierShareRecord;
+  static constexpr const char* table = "outlier_share";
+  static constexpr const char* source = "outlier_share JOIN site ON site.id = site_id";
+  static constexpr const char* order = "outlier_share.rowid";
+  static constexpr auto fields = std::make_tuple(
+      Field{"position", &O::scheme_position}, Field{"layer", &O::layer, Kept::site},
+      Field{"site", &O::site, Kept::site}, Field{"error2", &O::error2}, Field{"rel_error", &O::rel_error},
+      Field{"massive_values", &O::massive_values}, Field{"massive_rows", &O::massive_rows},
+      Field{"first_tokens", &O::first_tokens}, Field{"rest_error2", &O::rest_error2},
+      Field{"rest_rel_error", &O::rest_rel_error}, Field{"rest_massive_values", &O::rest_massive_values},
+      Field{"rest_massive_rows", &O::rest_massive_rows}, Field{"nonfinite", &O::nonfinite},
+      Field{"status", &O::status});
+};
+
 // Calls visit(field, index) for every field of a record type, in order.
 template <class Record, class Visit>
 void for_each_field(Visit&& visit) {

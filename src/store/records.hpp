@@ -82,6 +82,29 @@ struct OutlierRecord {
   std::string status = "ok";
 };
 
+// A row of `site_statistics`: a site of the reference over all windows (`outliers`).
+struct SiteStatisticsRecord {
+  std::int64_t layer = -1;
+  std::string site;
+  std::int64_t count = 0, nonfinite = 0;    // finite values; the others
+  Number mean, rms, amax, crest, kurtosis;  // crest = amax / rms; kurtosis: Pearson, normal = 3
+  std::int64_t rows = 0, massive_values = 0, massive_rows = 0, windows = 0, massive_windows = 0;
+  std::string status = "ok";
+};
+
+// A row of `outlier_shares`: the squared local error of a scheme's format at a site, and what share of it
+// lies in the massive values, in the rows (tokens) that hold one, in each window's first token; and the same
+// without the first tokens.
+struct OutlierShareRecord {
+  std::int64_t scheme_position = 0;
+  std::int64_t layer = -1;
+  std::string site;
+  Number error2, rel_error, massive_values, massive_rows, first_tokens;
+  Number rest_error2, rest_rel_error, rest_massive_values, rest_massive_rows;  // without first tokens
+  std::int64_t nonfinite = 0;
+  std::string status = "ok";
+};
+
 // What one scheme measured in one window; the unit of resume. Sums are over the window's scored tokens.
 struct WindowRecord {
   std::int64_t scheme_position = 0, window = 0;

@@ -40,6 +40,21 @@ std::int64_t Database::store_run(const RunRecord& run, std::span<const SchemeRec
   });
 }
 
+std::int64_t Database::store_run(const RunRecord& run, std::span<const SchemeRecord> schemes,
+                                 std::span<const OutlierRecord> outliers,
+                                 std::span<const SiteStatisticsRecord> statistics,
+                                 std::span<const OutlierShareRecord> shares) {
+  return state_->in_transaction([&] {
+    const std::int64_t id = state_->insert_run(run, schemes);
+    const auto what = [&](const auto& row) { return fmt::format("{} in run {}", quoted(row.site), id); };
+    state_->insert_all(outliers, store::Inserter<OutlierRecord>(state_->db, id), what);
+    state_->insert_all(statistics, store::Inserter<SiteStatisticsRecord>(state_->db, id), what);
+    state_->insert_all(shares, store::Inserter<OutlierShareRecord>(state_->db, id), what);
+    state_->complete_run(id, run.finished_at);
+    return id;
+  });
+}
+
 void Database::State::insert_errors(std::int64_t run, std::span<const LayerErrorRecord> errors) {
   insert_all(errors, store::Inserter<LayerErrorRecord>(db, run), [&](const LayerErrorRecord& row) {
     return fmt::format("the {} {} error of {}, scheme {}, in run {}", row.scope, row.kind, quoted(row.site),
@@ -73,6 +88,16 @@ std::vector<EvaluationRecord> Database::evaluations(std::int64_t run) const {
 
 std::vector<LayerErrorRecord> Database::layer_errors(std::int64_t run) const {
   return store::guarded(state_->file, [&] { return store::rows_of_run<LayerErrorRecord>(state_->db, run); });
+}
+
+std::vector<SiteStatisticsRecord> Database::site_statistics(std::int64_t run) const {
+  return store::guarded(state_->file,
+                        [&] { return store::rows_of_run<SiteStatisticsRecord>(state_->db, run); });
+}
+
+std::vector<OutlierShareRecord> Database::outlier_shares(std::int64_t run) const {
+  return store::guarded(state_->file,
+                        [&] { return store::rows_of_run<OutlierShareRecord>(state_->db, run); });
 }
 
 }  // namespace quantmap

@@ -23,6 +23,9 @@ inline void bind(SQLite::Statement& statement, int index, const std::string& val
 inline void bind(SQLite::Statement& statement, int index, std::int64_t value, Kept) {
   statement.bind(index, value);
 }
+inline void bind(SQLite::Statement& statement, int index, bool value, Kept) {
+  statement.bind(index, value ? 1 : 0);
+}
 inline void bind(SQLite::Statement& statement, int index, const Number& value, Kept) {
   if (value)
     statement.bind(index, *value);

@@ -104,6 +104,56 @@ SELECT run, position, scheme, scope, kind, layer,
   row_error_p50, row_error_p90, rel_error, rel_error_rest, rel_error_residual, sqnr_db, cosine, max_abs_error, saturated,
   nonfinite, status
 FROM (SELECT *, 'model.layers.' || layer AS prefix FROM layer_errors WHERE layer >= 0);
+
+-- A site of the reference over all windows of a run of `outliers`.
+CREATE TABLE site_statistic (
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  site_id INTEGER NOT NULL REFERENCES site,
+  count INTEGER NOT NULL,
+  nonfinite INTEGER NOT NULL,
+  mean REAL,
+  rms REAL,
+  amax REAL,
+  crest REAL,
+  kurtosis REAL,
+  rows INTEGER NOT NULL,
+  massive_values INTEGER NOT NULL,
+  massive_rows INTEGER NOT NULL,
+  windows INTEGER NOT NULL,
+  massive_windows INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  UNIQUE (run, site_id)
+) STRICT;
+
+-- The squared local error of a scheme's format at a site; shares of it, and the same without first tokens (rest_…).
+CREATE TABLE outlier_share (
+  run INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  site_id INTEGER NOT NULL REFERENCES site,
+  error2 REAL,
+  rel_error REAL,
+  massive_values REAL,
+  massive_rows REAL,
+  first_tokens REAL,
+  rest_error2 REAL,
+  rest_rel_error REAL,
+  rest_massive_values REAL,
+  rest_massive_rows REAL,
+  nonfinite INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  UNIQUE (run, position, site_id),
+  FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
+) STRICT;
+
+CREATE VIEW site_statistics AS
+SELECT t.run, p.layer, p.site, count, nonfinite, mean, rms, amax, crest, kurtosis, rows, massive_values, massive_rows,
+  windows, massive_windows, status
+FROM site_statistic t JOIN site p ON p.id = t.site_id;
+
+CREATE VIEW outlier_shares AS
+SELECT o.run, o.position, s.scheme, p.layer, p.site, error2, rel_error, massive_values, massive_rows, first_tokens,
+  rest_error2, rest_rel_error, rest_massive_values, rest_massive_rows, nonfinite, status
+FROM outlier_share o JOIN scheme s ON s.run = o.run AND s.position = o.position JOIN site p ON p.id = o.site_id;
 )sql",
 };
 

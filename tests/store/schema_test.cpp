@@ -83,6 +83,12 @@ const std::vector<std::pair<std::string, std::string>> kViews = {
      "run position scheme scope kind layer module row_error_p50 row_error_p90 rel_error rel_error_rest "
      "rel_error_residual sqnr_db cosine max_abs_error saturated nonfinite status"},
     {"outliers", "run layer site window token channel value median_abs ratio massive status"},
+    {"site_statistics",
+     "run layer site count nonfinite mean rms amax crest kurtosis rows massive_values massive_rows windows "
+     "massive_windows status"},
+    {"outlier_shares",
+     "run position scheme layer site error2 rel_error massive_values massive_rows first_tokens rest_error2 "
+     "rest_rel_error rest_massive_values rest_massive_rows nonfinite status"},
     {"task_scores",
      "run position scheme task items acc acc_stderr acc_norm acc_bytes acc_tokens flips status"},
     {"task_items", "run scheme task item choice loglikelihood gold"},
