@@ -24,6 +24,7 @@ std::span<const Command> commands();
 
 int run_eval(const CommandLine& line);
 int run_error(const CommandLine& line);
+int run_outliers(const CommandLine& line);
 int run_capture(const CommandLine& line);
 int run_query(const CommandLine& line);
 int run_formats(const CommandLine& line);

@@ -17,12 +17,14 @@
 namespace quantmap {
 namespace {
 
-constexpr std::array<Command, 7> kCommands = {{
+constexpr std::array<Command, 8> kCommands = {{
     {"eval", "MODEL --text F --schemes S…", "perplexity and KL divergence of many schemes in one pass",
      run_eval},
     {"capture", "MODEL --text F --output F.h5", "weights, activations, keys and values to HDF5", run_capture},
     {"error", "MODEL [--text F] --schemes S…", "error of every layer's tensors: local, inherited, total",
      run_error},
+    {"outliers", "MODEL --text F [--schemes S…]",
+     "massive activations, heavy tails, their share of the error", run_outliers},
     {"query", "[NAME | --sql \"SELECT …\"]", "named questions or read-only SQL on the results database",
      run_query},
     {"formats", "", "the number formats: bits, block, scale, range, specification", run_formats},

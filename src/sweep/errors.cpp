@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "sweep/layer_walk.hpp"
 #include "sweep/plan.hpp"
 
 namespace quantmap {
@@ -14,6 +15,10 @@ namespace {
 std::vector<Walker> walkers_under_way(const ErrorJob& job) {
   if (job.selection.needs_schemes()) return job.walkers;
   return {job.walkers[0]};
+}
+
+LayerWalk layer_walk(const ErrorJob& job, const ErrorTables& tables) {
+  return {job.checkpoint, walkers_under_way(job), job.windows, tables.slots(), 0};
 }
 
 class ErrorSweep {
@@ -33,7 +38,15 @@ class ErrorSweep {
     total_work_ = (weight_step_ + (walk ? tokens : 0)) * layers_;
     if (job_.selection.has(TensorKind::weight)) measure_weights();
     done_ = weight_step_ * layers_;
-    if (walk) run_passes(plan, total);
+    if (walk) {
+      LayerWalk layers = layer_walk(job_, tables_);
+      layers.windows_per_pass = plan.windows_per_pass;
+      walk_layers(
+          layers, [&](double work) { step(work); },
+          [&](int layer, std::int64_t, const LayerTensors& tensors) {
+            tables_.measure_layer(layer, tensors, *job_.checkpoint);
+          });
+    }
     if (job_.progress) job_.progress(total_work_, total_work_);
     return tables_.rows();
   }
@@ -45,46 +58,6 @@ class ErrorSweep {
       tables_.measure_weights(layer, *job_.checkpoint);
     }
     tables_.measure_head_weights(*job_.checkpoint);
-  }
-
-  void run_passes(const SweepPlan& plan, std::int64_t total) {
-    const PassLimits limits = limits_of(windows_, plan.windows_per_pass);
-    Forward forward(*job_.checkpoint, walkers_under_way(job_), limits);
-    LayerTensors tensors(job_.checkpoint->config(), static_cast<int>(forward.walkers().size()),
-                         tables_.slots(), limits.tokens);
-    forward.set_hook([&](const SiteView& view) { tensors.record(view); });
-    for (std::int64_t first = 0; first < total; first += plan.windows_per_pass)
-      run_pass(forward, tensors, first, std::min(total, first + plan.windows_per_pass));
-  }
-
-  void run_pass(Forward& forward, LayerTensors& tensors, std::int64_t first, std::int64_t end) {
-    std::vector<PassWindow> windows;
-    std::vector<std::int64_t> lengths;
-    double tokens = 0;
-    for (std::int64_t w = first; w < end; ++w) {
-      const auto& ids = windows_[static_cast<std::size_t>(w)].ids;
-      windows.push_back({w, ids});
-      lengths.push_back(static_cast<std::int64_t>(ids.size()));
-      tokens += static_cast<double>(ids.size());
-    }
-    tensors.start(first, std::move(lengths));
-    forward.start(std::move(windows));
-    for (int layer = 0; layer < layers_; ++layer) {
-      step(tokens);
-      keep_stream(forward, tensors);
-      forward.run_layer(layer);
-      tables_.measure_layer(layer, tensors, *job_.checkpoint);
-    }
-  }
-
-  // The residual stream that the layer begins with.
-  static void keep_stream(const Forward& forward, LayerTensors& tensors) {
-    if (!tensors.keeps(LayerSlot::stream)) return;
-    for (std::size_t window = 0; window < tensors.windows(); ++window) {
-      const float* x = forward.hidden(0, window);
-      std::copy(x, x + tensors.length(window) * tensors.width(LayerSlot::stream),
-                tensors.rows(LayerSlot::stream, 0, window));
-    }
   }
 
   void step(double work) {
@@ -112,13 +85,10 @@ SweepPlan plan_errors(const ErrorJob& job, std::int64_t memory) {
     plan.bytes = plan.least_bytes = tables.bytes_needed({}, 0, threads);
     return plan;
   }
-  const std::vector<Walker> walkers = walkers_under_way(job);
-  const LayerSlots slots = tables.slots();
+  const LayerWalk walk = layer_walk(job, tables);
   return plan_passes(*job.windows, schemes, memory, [&](std::int64_t n) {
     const PassLimits limits = limits_of(*job.windows, n);
-    return Forward::bytes_needed(*job.checkpoint, walkers, limits, threads) +
-           LayerTensors::bytes_needed(config, static_cast<int>(walkers.size()), slots, limits.tokens) +
-           tables.bytes_needed(limits, n, threads);
+    return layer_walk_bytes(walk, limits, threads) + tables.bytes_needed(limits, n, threads);
   });
 }
 
