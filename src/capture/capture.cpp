@@ -134,12 +134,12 @@ class CaptureRun {
 
   void index_site(std::size_t i) {
     const CaptureSite& site = contents_.sites[i];
-    const auto row = static_cast<std::size_t>(site.layer + 1);
+    const auto row = static_cast<std::size_t>(site.layer) + 1;  // 0: outside the layers
     if (by_place_.size() <= row) by_place_.resize(row + 1, std::vector<std::ptrdiff_t>(kSlots, -1));
     by_place_[row][slot(site.site, site.linear)] = static_cast<std::ptrdiff_t>(i);
   }
   std::ptrdiff_t find_site(Site site, LinearId linear, int layer) const {
-    const auto row = static_cast<std::size_t>(layer + 1);
+    const auto row = static_cast<std::size_t>(layer) + 1;
     return row < by_place_.size() ? by_place_[row][slot(site, linear)] : -1;
   }
 

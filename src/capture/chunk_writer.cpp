@@ -153,8 +153,8 @@ void ChunkWriter::write(Place place, const float* data, std::int64_t stride) {
       mask = 0;
     }
   }
-  const auto y = static_cast<hsize_t>(place.first * chunk_rows);
-  const auto x = static_cast<hsize_t>(place.second * chunk_cols);
+  const std::int64_t row = place.first * chunk_rows, col = place.second * chunk_cols;
+  const auto y = static_cast<hsize_t>(row), x = static_cast<hsize_t>(col);
   const hsize_t offset[3] = {shape_.rank == 1 ? x : y, shape_.rank == 2 ? x : 0, 0};
   const Hdf5Lock lock;
   if (H5Dwrite_chunk(dataset_.get(), H5P_DEFAULT, mask, offset, bytes, out) < 0)

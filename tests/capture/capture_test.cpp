@@ -223,7 +223,7 @@ TEST(CaptureOverflow, IsCountedByDataset) {
   EXPECT_GE(report.overflows.datasets, 3);
 }
 
-// At each of its steps in turn.
+// At one of its steps after another.
 TEST_F(CaptureOfTiny, InterruptedAndResumedEqualsUnbroken) {
   CaptureSetup setup;
   setup.windows = 30;
@@ -231,7 +231,7 @@ TEST_F(CaptureOfTiny, InterruptedAndResumedEqualsUnbroken) {
   setup.store = StoreType::bf16;
   const Values unbroken = made("whole.h5", setup);
   int interruptions = 0;
-  for (int step = 1; step < 1000; ++step) {
+  for (int step = 1; step < 1000; step += step < 8 ? 1 : 9) {  // the first ones all
     const auto path = dir_ / ("step" + std::to_string(step));
     CaptureJob job = capture_job(*checkpoint_, path, setup);
     int asked = 0;
