@@ -130,7 +130,8 @@ class CaptureRun {
     return static_cast<std::size_t>(site) * kLayerLinears.size() +
            (site == Site::linear_input || site == Site::linear_output ? static_cast<std::size_t>(linear) : 0);
   }
-  static constexpr std::size_t kSlots = 8 * 7;  // sites by Linears
+  static constexpr std::size_t kSlots =
+      (static_cast<std::size_t>(Site::final_norm) + 1) * kLayerLinears.size();  // the last Site
 
   void index_site(std::size_t i) {
     const CaptureSite& site = contents_.sites[i];
