@@ -2,6 +2,7 @@
 
 #include "app/bench_kernels.hpp"
 #include "core/random.hpp"
+#include "formats/ggml_encode.hpp"
 #include "formats/quantize.hpp"
 #include "model/operand.hpp"
 #include "scheme/scheme.hpp"
@@ -54,6 +55,9 @@ std::vector<BenchRow> bench_quantizers(const KernelBench& bench) {
     std::vector<std::uint16_t> operand(m.values.size());
     for (const Format& format : formats()) {
       const QuantSpec spec = parse_quant_spec(format.id, m.role);
+      // A GGUF type that these rows would not be kept in would be another row under its name.
+      if (format.kind == FormatKind::ggml && &ggml_stored_type(format, m.cols) != &ggml_type_of(format))
+        continue;
       const std::string name = spelling(spec, m.role);
       QuantCounts counts;
       rows.push_back(quantizer_row(

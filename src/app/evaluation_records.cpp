@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/coarse_grid.hpp"
+#include "model/scheme_fit.hpp"
 #include "model/sizes.hpp"
 
 namespace quantmap {
@@ -163,6 +164,8 @@ EvaluationRecord evaluation_record(const SchemeRecord& scheme, const ScoreSummar
   if (rules) {
     const auto more = scheme_notes(*rules, config.layers, state);
     e.notes.insert(e.notes.end(), more.begin(), more.end());
+    const auto fallbacks = fallback_notes(*rules, config);
+    e.notes.insert(e.notes.end(), fallbacks.begin(), fallbacks.end());
   }
   return e;
 }

@@ -4,8 +4,8 @@
 // elements.
 //
 // Codes come from the unrounded scale, the file gets its FP16 (K-quants: codes are chosen once more with the
-// FP16 scales). Where ggml's C is undefined (a scale so small that its inverse is infinite) the code is
-// clamped.
+// FP16 scales). Where ggml's C is undefined (a scale so small that its inverse is infinite) codes are
+// those of zeros.
 //
 // A block with NaN or Inf decodes to NaN as a whole (NVFP4: its 16 values that share a scale): ggml's own
 // result would be a number there. A finite block whose scale overflows FP16 has the scale Inf, as in ggml.

@@ -1,6 +1,8 @@
 // One block of finite values to its bytes, a function for each type; encode_ggml dispatches to them.
 #pragma once
 
+#include <cmath>
+
 #include "formats/ggml_layout.hpp"
 
 namespace quantmap::ggml {
@@ -29,27 +31,25 @@ void encode_block(const float* x, BlockQ2_0& block);
 void encode_block(const float* x, BlockMxfp4& block);
 void encode_block(const float* x, BlockNvfp4& block);
 
+// Index of the first of kFp4Levels with the least |level * d - x|; and the UE4M3 scale of 16 values.
+int nearest_fp4_level(float x, float d);
+std::uint8_t ue4m3_from_amax(float amax);
+
 // Shared rules --------------------------------------------------------------------------------------------
 
-// 1 / d, 0 for a scale of 0.
-QUANTMAP_INLINE float inverse_or_zero(float d) { return d != 0 ? 1 / d : 0.0F; }
+// 1 / d; 0 for a scale of 0, and for one so small that its inverse is infinite (ggml then casts Inf to an
+// integer, which C leaves undefined; the file's FP16 scale is 0 anyway).
+inline constexpr float kLeastScale = 0x1p-128F;
+QUANTMAP_INLINE float inverse_or_zero(float d) {
+  const float magnitude = d < 0 ? -d : d;
+  return magnitude > kLeastScale ? 1 / d : 0.0F;
+}
 
-// Toward zero, within [0, highest]; NaN is 0. C's cast does the same where it is defined.
+// Toward zero, within [0, highest]; C's cast does the same.
 QUANTMAP_INLINE int truncated(float value, int highest) {
   const auto top = static_cast<float>(highest);
   const float above = value > 0 ? value : 0.0F;
   return static_cast<int>(above < top ? above : top);
-}
-
-// Ties away from zero (roundf), within [lowest, highest]; NaN is 0.
-QUANTMAP_INLINE int rounded_away(float value, int lowest, int highest) {
-  const float magnitude = value < 0 ? -value : value;
-  constexpr float kBeyond = 1024;
-  const float bounded = magnitude < kBeyond ? magnitude : (magnitude > 0 ? kBeyond : 0.0F);
-  const int whole = static_cast<int>(bounded);
-  const int nearest = whole + (bounded - static_cast<float>(whole) >= 0.5F ? 1 : 0);
-  const int code = value < 0 ? -nearest : nearest;
-  return code < lowest ? lowest : code > highest ? highest : code;
 }
 
 // Nearest, ties to even, for |value| <= 2^22; what is beyond gives what ggml's nearest_int gives, which is
@@ -61,6 +61,11 @@ QUANTMAP_INLINE int nearest_int(float value) {
 
 QUANTMAP_INLINE int clamped(int value, int lowest, int highest) {
   return value < lowest ? lowest : value > highest ? highest : value;
+}
+
+// Ties away from zero, within [lowest, highest].
+inline int rounded_away(float value, int lowest, int highest) {
+  return clamped(static_cast<int>(std::round(value)), lowest, highest);
 }
 
 // The first value with the largest magnitude, with its sign.

@@ -8,7 +8,14 @@
 namespace quantmap::ggml {
 namespace {
 
-int nearest_level(float x, float d) {
+void encode_halves(const float* x, int half, float d, std::uint8_t* qs) {
+  for (int j = 0; j < half; ++j)
+    qs[j] = static_cast<std::uint8_t>(nearest_fp4_level(x[j], d) | nearest_fp4_level(x[j + half], d) << 4);
+}
+
+}  // namespace
+
+int nearest_fp4_level(float x, float d) {
   int best = 0;
   float least = std::fabs(kFp4Levels[0] * d - x);
   for (int i = 1; i < 16; ++i) {
@@ -18,13 +25,9 @@ int nearest_level(float x, float d) {
   return best;
 }
 
-void encode_halves(const float* x, int half, float d, std::uint8_t* qs) {
-  for (int j = 0; j < half; ++j)
-    qs[j] = static_cast<std::uint8_t>(nearest_level(x[j], d) | nearest_level(x[j + half], d) << 4);
-}
-
 // amax / 6 to UE4M3: one more bit of the mantissa decides, and from 248 on all is 448 (code 7E).
-std::uint8_t ue4m3(float value) {
+std::uint8_t ue4m3_from_amax(float amax) {
+  const float value = amax / 6;
   if (!(value > 0)) return 0;
   const auto bits = std::bit_cast<std::uint32_t>(value < 448 ? value : 448.0F);
   const int exponent = static_cast<int>(bits >> 23) - 127 + 7;
@@ -36,8 +39,6 @@ std::uint8_t ue4m3(float value) {
   const int code = exponent * 8 + static_cast<int>(bits >> 20 & 7U) + static_cast<int>(bits >> 19 & 1U);
   return static_cast<std::uint8_t>(code < 15 * 8 ? code : 0x7E);
 }
-
-}  // namespace
 
 void encode_block(const float* x, BlockMxfp4& block) {
   const float amax = std::fabs(signed_maximum(x, 32));
@@ -51,7 +52,7 @@ void encode_block(const float* x, BlockNvfp4& block) {
     const float* part = x + 16 * s;
     bool finite = true;
     for (int i = 0; i < 16; ++i) finite = finite && std::isfinite(part[i]);
-    block.d[s] = finite ? ue4m3(std::fabs(signed_maximum(part, 16)) / 6) : 0xFF;
+    block.d[s] = finite ? ue4m3_from_amax(std::fabs(signed_maximum(part, 16))) : 0xFF;
     const float zeros[16] = {};
     encode_halves(finite ? part : zeros, 8, finite ? half_ue4m3(block.d[s]) : 0.0F, block.qs + 8 * s);
   }

@@ -6,11 +6,11 @@
 
 #include "core/simd.hpp"
 #include "formats/ggml_encode.hpp"
+#include "formats/ggml_kernels.hpp"
 
 namespace quantmap {
 namespace {
 
-constexpr std::int64_t kChunk = 2048;   // values: whole blocks of every type
 constexpr std::int64_t kMostBytes = 2;  // a value takes at most
 constexpr std::int32_t kInfinityBits = 0x7F800000;
 
@@ -50,14 +50,58 @@ QUANTMAP_SIMD void count_ggml(const float* x, const float* y, std::int64_t n, st
   }
 }
 
+namespace {
+
+// Through the bytes: types without a kernel of their own.
+void round_by_bytes(const GgmlType& type, const float* x, std::int64_t n, float* y) {
+  std::byte bytes[ggml::kGgmlChunk * kMostBytes];
+  encode_ggml(type, x, n, bytes);
+  decode_ggml(type, bytes, n, y);
+}
+
+using Kernel = void (*)(const float*, std::int64_t, float*);
+Kernel kernel_of(const GgmlType& type) {
+  constexpr struct {
+    std::int32_t id;
+    Kernel round;
+  } kKernels[] = {
+      {2, ggml::round_q4_0},     {3, ggml::round_q4_1},     {6, ggml::round_q5_0},
+      {7, ggml::round_q5_1},     {8, ggml::round_q8_0},     {10, ggml::round_q2_k},
+      {11, ggml::round_q3_k},    {12, ggml::round_q4_k},    {13, ggml::round_q5_k},
+      {14, ggml::round_q6_k},    {20, ggml::round_iq4_nl},  {23, ggml::round_iq4_xs},
+      {34, ggml::round_ternary}, {35, ggml::round_ternary}, {39, ggml::round_mxfp4},
+      {40, ggml::round_nvfp4},   {41, ggml::round_q1_0},    {42, ggml::round_q2_0},
+  };
+  for (const auto& row : kKernels) {
+    if (row.id == type.id) return row.round;
+  }
+  return nullptr;
+}
+
+// What is not finite makes NaN of its block (NVFP4's kernel knows better: of 16 values).
+void poison(const GgmlType& type, const float* x, std::int64_t n, float* y) {
+  if (type.name == "NVFP4") return;
+  for (std::int64_t i = 0; i < n; i += type.block) {
+    if (largest_bits(x + i, type.block) >= kInfinityBits)
+      std::fill_n(y + i, type.block, std::bit_cast<float>(0x7FC00000U));
+  }
+}
+
+}  // namespace
+
 void round_ggml(const GgmlType& type, const float* x, std::int64_t n, float* out, QuantCounts& counts) {
-  std::byte bytes[kChunk * kMostBytes];
-  float values[kChunk];
-  for (std::int64_t i = 0; i < n; i += kChunk) {
-    const std::int64_t count = std::min(kChunk, n - i);
-    encode_ggml(type, x + i, count, bytes);
-    decode_ggml(type, bytes, count, values);
+  const Kernel kernel = kernel_of(type);
+  float values[ggml::kGgmlChunk];
+  for (std::int64_t i = 0; i < n; i += ggml::kGgmlChunk) {
+    const std::int64_t count = std::min(ggml::kGgmlChunk, n - i);
+    const std::int64_t before = counts.nonfinite;
+    if (kernel) {
+      kernel(x + i, count, values);
+    } else {
+      round_by_bytes(type, x + i, count, values);
+    }
     count_ggml(x + i, values, count, type.block, counts);
+    if (kernel && counts.nonfinite > before) poison(type, x + i, count, values);
     std::copy_n(values, count, out + i);
   }
 }

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "model/scheme_fit.hpp"
 #include "sweep/layer_walk.hpp"
 #include "sweep/plan.hpp"
 
@@ -77,6 +78,7 @@ class ErrorSweep {
 
 SweepPlan plan_errors(const ErrorJob& job, std::int64_t memory) {
   const ModelConfig& config = job.checkpoint->config();
+  require_whole_blocks(job.walkers, config);
   const ErrorTables tables(config, job.walkers, job.selection);
   const int threads = thread_count();
   const auto schemes = static_cast<std::int64_t>(job.walkers.size()) - 1;

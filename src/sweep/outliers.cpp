@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "model/scheme_fit.hpp"
 #include "sweep/layer_walk.hpp"
 #include "sweep/plan.hpp"
 
@@ -15,6 +16,7 @@ LayerWalk layer_walk(const OutlierJob& job) {
 }  // namespace
 
 SweepPlan plan_outliers(const OutlierJob& job, std::int64_t memory) {
+  require_whole_blocks(job.walkers, job.checkpoint->config());
   const OutlierTables tables(job.checkpoint->config(), job.walkers);
   const LayerWalk walk = layer_walk(job);
   const int threads = thread_count();

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/size.hpp"
+#include "model/scheme_fit.hpp"
 #include "sweep/plan.hpp"
 #include "sweep/sweep.hpp"
 
@@ -80,6 +81,7 @@ SweepPlan plan_passes(const std::vector<EvalWindow>& windows, std::int64_t schem
 
 SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
                      const std::vector<EvalWindow>& windows, std::int64_t memory) {
+  require_whole_blocks(walkers, checkpoint.config());
   const auto count = static_cast<std::int64_t>(walkers.size());
   const int threads = thread_count();
   return plan_passes(windows, count - 1, memory, [&](std::int64_t n) {

@@ -27,6 +27,7 @@ struct SweepPlan {
   std::int64_t bytes = 0;        // allocated at the peak
   std::int64_t least_bytes = 0;  // with one window a pass
 };
+// Throws Error (usage) for a scheme that does not fit the model (model/scheme_fit.hpp).
 // The largest passes whose allocations fit in `memory`. Throws Error (usage) naming the least possible size
 // if not even one window fits. first_window: where a resumed sweep begins.
 SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
