@@ -62,6 +62,29 @@ void write_line(std::string& out, const std::vector<Cells>& columns, const std::
   out += '\n';
 }
 
+// Words of one paragraph in lines of the width, those behind the first indented; a word too long stands
+// alone.
+void write_wrapped(std::string& out, const std::string& text, std::size_t indent, std::size_t width) {
+  std::size_t used = 0;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    const std::size_t wide = display_width(word);
+    if (used > indent && used + 1 + wide > width) {
+      out += '\n';
+      out.append(indent, ' ');
+      used = indent;
+    } else if (used > 0) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += wide;
+    begin = end + 1;
+  }
+  out += '\n';
+}
+
 }  // namespace
 
 std::string write_text(const Table& table, int width) {
@@ -80,7 +103,10 @@ std::string write_text(const Table& table, int width) {
     if (table.rows.empty()) out += "(no rows)\n";
   }
   if (!table.notes.empty() && !out.empty()) out += '\n';
-  for (const std::string& note : table.notes) out += fmt::format("note: {}\n", printable(note));
+  constexpr std::size_t kIndent = 6;  // of what follows `note: `
+  for (const std::string& note : table.notes)
+    write_wrapped(out, fmt::format("note: {}", printable(note)), kIndent,
+                  static_cast<std::size_t>(std::max(width, 1)));
   return out;
 }
 

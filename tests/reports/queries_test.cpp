@@ -64,6 +64,19 @@ class NamedQueries : public ::testing::Test {
     db.finish_run(old, "", std::vector{evaluation(schemes[0], 0.0, 1.0, 1.0)},
                   std::vector{error(0, 0, "old", 1, 1)});
 
+    OutlierShareRecord large, small, none;
+    large.scheme_position = small.scheme_position = none.scheme_position = 4;
+    large.site = "model.layers.1 output";
+    small.site = "model.layers.0 output";
+    none.site = "model.layers.2 output";
+    large.layer = 1;
+    small.layer = 0;
+    none.layer = 2;
+    large.error2 = 9.0;
+    small.error2 = 0.5;
+    large.massive_values = 0.25;
+    db.store_run(run, schemes, {}, {}, std::vector{small, none, large});
+
     run.model = "tiny again";
     const auto latest = db.start_run(run, schemes);
     std::vector<OutlierRecord> outliers;
@@ -130,8 +143,16 @@ TEST_F(NamedQueries, EachHasAQuestionAndAnAnswer) {
     EXPECT_FALSE(query_database(file_, query.sql).rows.empty()) << query.name;
     EXPECT_EQ(find_query(query.name), &query);
   }
-  EXPECT_THAT(names, ElementsAre("best", "kv", "latest", "layers", "outliers", "runs", "worst_layers"));
+  EXPECT_THAT(names, ElementsAre("best", "kv", "latest", "layers", "outlier_shares", "outliers", "runs",
+                                 "worst_layers"));
   EXPECT_EQ(find_query("no such query"), nullptr);
+}
+
+TEST_F(NamedQueries, OutlierSharesComeByTheSquaredErrorTheUndefinedLast) {
+  const Table table = ask("outlier_shares");
+  EXPECT_THAT(texts(table, "layer"), ElementsAre("1", "0", "2"));
+  EXPECT_THAT(texts(table, "massive_values"), ElementsAre("0.25", "null", "null"));
+  EXPECT_THAT(texts(table, "scheme"), ElementsAre("broken", "broken", "broken"));
 }
 
 TEST_F(NamedQueries, EachAnswersAnEmptyDatabaseWithNoRows) {
@@ -146,13 +167,13 @@ TEST_F(NamedQueries, EachAnswersAnEmptyDatabaseWithNoRows) {
 
 TEST_F(NamedQueries, RunsListsUnfinishedOnesToo) {
   const Table table = ask("runs");
-  EXPECT_THAT(texts(table, "model"), ElementsAre("tiny", "tiny again", "unfinished"));
-  EXPECT_THAT(texts(table, "status"), ElementsAre("complete", "complete", "running"));
+  EXPECT_THAT(texts(table, "model"), ElementsAre("tiny", "tiny", "tiny again", "unfinished"));
+  EXPECT_THAT(texts(table, "status"), ElementsAre("complete", "complete", "complete", "running"));
 }
 
 TEST_F(NamedQueries, LatestIsTheLastCompleteRunInItsOrder) {
   const Table table = ask("latest");
-  EXPECT_THAT(texts(table, "run"), ::testing::Each("2"));
+  EXPECT_THAT(texts(table, "run"), ::testing::Each("3"));
   EXPECT_THAT(texts(table, "scheme"),
               ElementsAre("BF16", "NF4", "W8A16", "NF4+KVFP8", "broken", "apart", "@r.json"));
 }

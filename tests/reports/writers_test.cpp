@@ -100,6 +100,18 @@ const std::string kHostile =
     "31m\xE2\x80\xAE"
     "b\xFFz|<script>";
 
+TEST(Writers, NotesWrapAtTheWidthAndLoseNoWord) {
+  const Table table{.title = "",
+                    .columns = {},
+                    .rows = {},
+                    .notes = {"one two three four", "unbreakable-word-of-any-length"}};
+  EXPECT_EQ(write(table, OutputFormat::table, 80),
+            "note: one two three four\nnote: unbreakable-word-of-any-length\n");
+  const std::string narrow =
+      write({.title = "t", .columns = {}, .rows = {}, .notes = table.notes}, OutputFormat::table, 14);
+  EXPECT_EQ(narrow, "t\n\nnote: one two\n      three\n      four\nnote: unbreakable-word-of-any-length\n");
+}
+
 TEST(EveryWriter, LetsNoControlCharacterOfTheDataThrough) {
   const Table table{
       .title = kHostile, .columns = {{kHostile}, {"n"}}, .rows = {{kHostile, 1_i}}, .notes = {kHostile}};
