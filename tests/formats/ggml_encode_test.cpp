@@ -81,6 +81,20 @@ TEST(Vectors, gguf) {
   EXPECT_EQ(types, ggml_formats().size());
 }
 
+// gguf-py, which is numpy and shares no code with libggml (tests/golden/formats/make_gguf_py.py).
+TEST(GgmlEncode, BytesAreThoseOfGgufPy) {
+  const nlohmann::json file =
+      nlohmann::json::parse(std::ifstream(source_dir() / "tests/golden/formats/gguf_py.json"));
+  Checked checked;
+  for (const auto& c : file["cases"]) {
+    const std::vector<float> x = floats(c["x"]);
+    for (const auto& [name, bytes] : c["bytes"].items()) {
+      EXPECT_EQ(hex_of(encoded(type_named(name), x)), bytes.get<std::string>()) << name << ", " << c["name"];
+      checked.add(static_cast<std::int64_t>(x.size()));
+    }
+  }
+}
+
 // One NaN or Inf makes NaN of what shares its scale, is counted, and leaves the other blocks alone.
 TEST(GgmlEncode, NothingThatIsNotFiniteBecomesANumber) {
   for (const Format* format : ggml_formats()) {
