@@ -16,8 +16,9 @@ struct RowDifference {
   std::int64_t nonfinite = 0;  // values of y that are NaN or Inf; left out of the sums, as is their x
 };
 
-// x: reference, y: what became of it; [count].
-RowDifference row_difference(const float* x, const float* y, std::int64_t count);
+// x: reference, y: what became of it; [count]. `next`: [count] values that will be read after these, fetched
+// into the cache meanwhile; null: none.
+RowDifference row_difference(const float* x, const float* y, std::int64_t count, const float* next = nullptr);
 RowDifference row_difference_ref(const float* x, const float* y, std::int64_t count);
 
 // The first position of the largest |x| of a row, and that value with its sign. NaN is skipped.

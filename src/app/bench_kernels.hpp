@@ -19,7 +19,7 @@ struct KernelBench {
 };
 
 // Every format in its default granularity, decoded and as operands: a tile of activations and a chunk of
-// weights.
+// weights. Then, for each, what quantizing and measuring at once takes.
 std::vector<BenchRow> bench_quantizers(const KernelBench& bench);
 // Norm, SwiGLU, attention of one key-value head, scores of one token.
 std::vector<BenchRow> bench_kernels(const KernelBench& bench);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/simd.hpp"
 #include "formats/mx_scale.hpp"
 #include "formats/quantize.hpp"
 #include "formats/run_scale.hpp"
@@ -44,6 +45,16 @@ void round_lookup(Element element, std::int64_t block, const float* x, std::int6
                   const float* decoded_absmax, float* out, QuantCounts& counts);
 // Absmax of each block, NaN where a value is not finite.
 void lookup_absmax(std::int64_t block, const float* x, std::int64_t n, float* absmax);
+
+// The pointer itself; the compiler then takes each block of a loop over blocks by itself. Else GCC vectorizes
+// across blocks, and spends more on shuffling than on rounding.
+template <class Value>
+QUANTMAP_INLINE Value* one_block(Value* at) {
+#ifdef __GNUC__
+  asm("" : "+r"(at));
+#endif
+  return at;
+}
 
 // Rounds to BF16; returns how many non-zero values lie outside its normal range.
 std::int64_t pack_bf16(const float* x, std::int64_t n, std::uint16_t* out);
