@@ -1,7 +1,9 @@
 // Microscaling (formats.md, section 3).
 #include <bit>
 #include <limits>
+#include <vector>
 
+#include "formats/clip.hpp"
 #include "formats/encoded_kinds.hpp"
 #include "formats/mx_scale.hpp"
 
@@ -19,7 +21,25 @@ void encode_mx(Encoded& e, const float* x) {
   each_block(e, [&](std::int64_t first, std::int64_t count) {
     const Extent extent = block_extent(x + first, count);
     const float amax = extent.nonfinite ? kNan : std::max(extent.max, -extent.min);
-    const std::uint32_t scale = mx_scale_code(std::bit_cast<std::uint32_t>(amax), e.spec.rule, element);
+    std::uint32_t scale = mx_scale_code(std::bit_cast<std::uint32_t>(amax), e.spec.rule, element);
+    if (e.spec.method == Method::mse && amax > 0) {
+      std::uint32_t tried = scale;
+      std::vector<float> y(static_cast<std::size_t>(count));
+      search_clip(
+          [&](float p) {
+            const std::uint32_t code =
+                mx_scale_code(std::bit_cast<std::uint32_t>(p * amax), e.spec.rule, element);
+            if (p < 1 && code == tried) return kNotTried;
+            tried = code;
+            const int power = 127 - static_cast<int>(code);
+            for (std::int64_t i = 0; i < count; ++i) {
+              y[static_cast<std::size_t>(i)] =
+                  std::ldexp(codec.decode(codec.encode(std::ldexp(x[first + i], power))), -power);
+            }
+            return clip_error(x + first, y.data(), count, amax);
+          },
+          [&] { scale = tried; });
+    }
     e.block_scales.push_back(static_cast<std::uint8_t>(scale));
     e.counts.zero_groups += amax == 0 ? 1 : 0;
     e.counts.nonfinite += nonfinite_in(x + first, count);

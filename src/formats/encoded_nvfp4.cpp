@@ -1,4 +1,5 @@
 // NVFP4 (formats.md, section 4).
+#include "formats/clip.hpp"
 #include "formats/encoded_kinds.hpp"
 #include "formats/nvfp4.hpp"
 
@@ -41,6 +42,24 @@ Candidate canonical_candidate(float g, std::uint32_t scale_code, const float* x,
   return result;
 }
 
+// The best of the scales that follow from a clipped maximum.
+Candidate clipped_candidate(float g, float block_amax, const float* x, std::int64_t count) {
+  Candidate tried{}, best{};
+  search_clip(
+      [&](float p) {
+        const std::uint32_t code = nvfp4_block_scale(p * block_amax, g);
+        if (p < 1 && code == tried.scale_code) return kNotTried;
+        tried = canonical_candidate(g, code, x, count);
+        if (tried.scale * g == 0) return kNotTried;
+        float y[kNvfp4Block];
+        for (std::int64_t i = 0; i < count; ++i)
+          y[i] = Fp4E2M1::decode(static_cast<std::uint32_t>(tried.codes[i])) * (tried.scale * g);
+        return clip_error(x, y, count, block_amax);
+      },
+      [&] { best = tried; });
+  return best;
+}
+
 }  // namespace
 
 void encode_nvfp4(Encoded& e, const float* x, const TensorRange& range) {
@@ -63,6 +82,8 @@ void encode_nvfp4(Encoded& e, const float* x, const TensorRange& range) {
     } else {
       chosen = canonical_candidate(e.tensor_scale, nvfp4_block_scale(block_amax, e.tensor_scale), x + first,
                                    count);
+      if (e.spec.method == Method::mse && chosen.scale * e.tensor_scale != 0)
+        chosen = clipped_candidate(e.tensor_scale, block_amax, x + first, count);
     }
     std::copy_n(chosen.codes, count, e.codes.begin() + first);
     e.block_scales.push_back(static_cast<std::uint8_t>(chosen.scale_code));

@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "formats/clip.hpp"
 #include "formats/encoded_kinds.hpp"
 
 namespace quantmap {
@@ -39,6 +40,29 @@ struct Tiling {
 
 Extent extent_of_range(const TensorRange& range) { return {range.min, range.max, range.nonfinite > 0}; }
 
+std::vector<float> values_of(const Encoded& e, const Tiling& tiling, std::size_t tile, const float* x) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < e.rows * e.cols; ++i) {
+    if (tiling.index(i / e.cols, i % e.cols) == static_cast<std::int64_t>(tile)) values.push_back(x[i]);
+  }
+  return values;
+}
+
+// The scale of a tile's values under the method `mse`.
+RunScale clipped(const Encoded& e, const FloatCodec& codec, const Extent& extent,
+                 const std::vector<float>& x) {
+  std::vector<float> y(x.size());
+  const auto round = [&](const RunScale& run, float* decoded) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float scaled = multiplies_by_inverse(e.spec) ? x[i] * run.inverse : x[i] / run.scale;
+      const float code = codec.encode ? codec.decode(codec.encode(scaled))
+                                      : std::clamp(std::nearbyint(scaled), run.lowest, run.highest);
+      decoded[i] = code * run.scale;
+    }
+  };
+  return clipped_scale(e.spec, extent, x.data(), static_cast<std::int64_t>(x.size()), y.data(), round);
+}
+
 }  // namespace
 
 void encode_scaled(Encoded& e, const float* x, const TensorRange* range) {
@@ -50,17 +74,20 @@ void encode_scaled(Encoded& e, const float* x, const TensorRange* range) {
     if (!std::isfinite(x[i])) ++e.counts.nonfinite;
     widen(extents[static_cast<std::size_t>(tiling.index(i / e.cols, i % e.cols))], x[i]);
   }
-  if (spec.granularity == Granularity::tensor && range) extents[0] = extent_of_range(*range);
+  if (spec.granularity == Granularity::tensor && spec.method != Method::mse && range)
+    extents[0] = extent_of_range(*range);
 
+  const FloatCodec codec = integer ? FloatCodec{} : codec_of(*spec.format);
   std::vector<RunScale> runs;
-  for (const Extent& extent : extents) {
-    runs.push_back(run_scale(spec, extent));
+  for (std::size_t tile = 0; tile < extents.size(); ++tile) {
+    runs.push_back(spec.method == Method::mse
+                       ? clipped(e, codec, extents[tile], values_of(e, tiling, tile, x))
+                       : run_scale(spec, extents[tile]));
     e.scales.push_back(runs.back().scale);
     if (spec.asymmetric) e.zero_points.push_back(runs.back().zero_point);
     e.counts.zero_groups += runs.back().zero_group ? 1 : 0;
   }
   const bool multiply = multiplies_by_inverse(spec);
-  const FloatCodec codec = integer ? FloatCodec{} : codec_of(*spec.format);
   for (std::int64_t i = 0; i < e.rows * e.cols; ++i) {
     const RunScale& run = runs[static_cast<std::size_t>(tiling.index(i / e.cols, i % e.cols))];
     const float y = multiply ? x[i] * run.inverse : x[i] / run.scale;

@@ -40,6 +40,8 @@ void QuantCounts::merge(const QuantCounts& other) {
 }
 
 std::int64_t piece_rows(const QuantSpec& spec, std::int64_t rows, std::int64_t cols) {
+  const bool whole = spec.method == Method::mse && spec.granularity == Granularity::tensor;
+  if (whole) return std::max<std::int64_t>(rows, 1);
   switch (spec.granularity) {
     case Granularity::column:
       return std::max<std::int64_t>(rows, 1);

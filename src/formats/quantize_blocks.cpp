@@ -13,8 +13,9 @@ namespace quantmap {
 void quantize_mx(const Job& job) {
   for (std::int64_t row = 0; row < job.rows; ++row) {
     const std::int64_t first = row * job.cols;
-    round_mx(job.spec.format->element, job.x + first, job.cols, job.spec.rule, job.output.begin(first),
-             job.counts);
+    const auto round = job.spec.method == Method::mse ? round_mx_clipped : round_mx;
+    round(job.spec.format->element, job.x + first, job.cols, job.spec.rule, job.output.begin(first),
+          job.counts);
     job.output.end(first, job.cols);
   }
 }
@@ -34,7 +35,8 @@ void quantize_nvfp4(const Job& job) {
     if (spec.four_over_six) {
       round_nvfp4_4over6(job.x + first, job.cols, amax, job.decode, out, job.counts);
     } else {
-      round_nvfp4(job.x + first, job.cols, g, job.decode, out, job.counts);
+      const auto round = spec.method == Method::mse ? round_nvfp4_clipped : round_nvfp4;
+      round(job.x + first, job.cols, g, job.decode, out, job.counts);
     }
     job.output.end(first, job.cols);
   }
@@ -54,7 +56,11 @@ void quantize_lookup(const Job& job) {
   for (std::int64_t first = 0; first < values; first += chunk) {
     const std::int64_t count = std::min(chunk, values - first);
     const float* absmax = job.spec.nested ? decoded.data() + first / block : nullptr;
-    round_lookup(format.element, block, job.x + first, count, absmax, job.output.begin(first), job.counts);
+    float* out = job.output.begin(first);
+    if (job.spec.method == Method::mse)
+      round_lookup_clipped(format.element, block, job.x + first, count, out, job.counts);
+    else
+      round_lookup(format.element, block, job.x + first, count, absmax, out, job.counts);
     job.output.end(first, count);
   }
 }

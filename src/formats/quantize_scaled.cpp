@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "formats/clip.hpp"
 #include "formats/extent.hpp"
 #include "formats/quantize_job.hpp"
 
@@ -61,11 +62,31 @@ void tensor_scaled(const Job& job) {
   }
 }
 
+// A tile's rows and columns (as many as there are).
+struct Place {
+  std::int64_t top, bottom, left, width;
+};
+
+// The scale of a tile's values under the method `mse`.
+RunScale clipped(const Job& job, const Extent& extent, const Place& at, std::vector<float>& scratch) {
+  const std::int64_t width = std::min(at.width, job.cols - at.left);
+  const std::int64_t count = (at.bottom - at.top) * width;
+  scratch.resize(static_cast<std::size_t>(2 * count));
+  for (std::int64_t row = at.top; row < at.bottom; ++row)
+    std::copy_n(job.x + row * job.cols + at.left, width, scratch.data() + (row - at.top) * width);
+  const ScaledRow how{multiplies_by_inverse(job.spec), true};
+  return clipped_scale(job.spec, extent, scratch.data(), count, scratch.data() + count,
+                       [&](const RunScale& run, float* y) {
+                         round_runs(job.spec.format->element, scratch.data(), count, count, &run, how, y);
+                       });
+}
+
 // Scales along the row: runs of `run` columns, shared by bands of `band` rows.
 void tiled(const Job& job, std::int64_t band, std::int64_t run) {
   const auto across = static_cast<std::size_t>(ceil_div(job.cols, run));
   std::vector<std::int32_t> lo(across), hi(across);
   std::vector<RunScale> runs(across);
+  std::vector<float> tile;
   const ScaledRow how{multiplies_by_inverse(job.spec), job.decode};
   float* outer = job.outer;
   for (std::int64_t top = 0; top < job.rows; top += band) {
@@ -78,7 +99,9 @@ void tiled(const Job& job, std::int64_t band, std::int64_t run) {
     bool nonfinite = false;
     for (std::size_t k = 0; k < across; ++k) {
       const Extent extent = extent_of(lo[k], hi[k]);
-      runs[k] = run_scale(job.spec, extent);
+      runs[k] = job.spec.method == Method::mse
+                    ? clipped(job, extent, {top, bottom, static_cast<std::int64_t>(k) * run, run}, tile)
+                    : run_scale(job.spec, extent);
       nonfinite |= extent.nonfinite;
       job.counts.zero_groups += runs[k].zero_group ? 1 : 0;
       if (outer) *outer++ = runs[k].scale;
@@ -126,9 +149,10 @@ void by_column(const Job& job) {
 }  // namespace
 
 void quantize_scaled(const Job& job) {
+  const bool clips = job.spec.method == Method::mse;
   switch (job.spec.granularity) {
     case Granularity::tensor:
-      return tensor_scaled(job);
+      return clips ? tiled(job, job.rows, job.cols) : tensor_scaled(job);
     case Granularity::row:
       return tiled(job, 1, job.cols);
     case Granularity::group:
@@ -136,7 +160,7 @@ void quantize_scaled(const Job& job) {
     case Granularity::tile:
       return tiled(job, job.spec.tile_rows, job.spec.tile_cols);
     case Granularity::column:
-      return by_column(job);
+      return clips ? tiled(job, job.rows, 1) : by_column(job);
     case Granularity::own:
       break;
   }

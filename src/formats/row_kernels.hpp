@@ -46,6 +46,14 @@ void round_lookup(Element element, std::int64_t block, const float* x, std::int6
 // Absmax of each block, NaN where a value is not finite.
 void lookup_absmax(std::int64_t block, const float* x, std::int64_t n, float* absmax);
 
+// The same under the method `mse` (clip.hpp), whatever the values. Blocks of at most 256.
+void round_mx_clipped(Element element, const float* x, std::int64_t n, MxScaleRule rule, float* out,
+                      QuantCounts& counts);
+void round_nvfp4_clipped(const float* x, std::int64_t n, float g, bool decode, float* out,
+                         QuantCounts& counts);
+void round_lookup_clipped(Element element, std::int64_t block, const float* x, std::int64_t n, float* out,
+                          QuantCounts& counts);
+
 // The pointer itself; the compiler then takes each block of a loop over blocks by itself. Else GCC vectorizes
 // across blocks, and spends more on shuffling than on rounding.
 template <class Value>

@@ -37,8 +37,10 @@ QUANTMAP_INLINE float minifloat_code(float y, std::int32_t& clamped) {
   const float rounded = Float::round_magnitude(std::bit_cast<float>(capped));
   const bool beyond = rounded > Float::kMax;
   clamped += (beyond & (magnitude <= 0x7F800000U)) ? 1 : 0;
-  const float code = beyond ? Float::kMax : rounded;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(code) | (bits & 0x80000000U));
+  const float held = beyond ? Float::kMax : rounded;
+  const float code = std::bit_cast<float>(std::bit_cast<std::uint32_t>(held) | (bits & 0x80000000U));
+  if constexpr (!Float::kNegativeZero) return code + 0.0F;
+  return code;
 }
 
 template <class Code>

@@ -83,7 +83,7 @@ bool QuantSpec::is_reference() const { return format->kind == FormatKind::cast &
 
 bool QuantSpec::needs_tensor_range() const {
   if (format->kind == FormatKind::nvfp4) return !no_global;
-  return granularity == Granularity::tensor && source != ScaleSource::unit;
+  return granularity == Granularity::tensor && method != Method::mse && source != ScaleSource::unit;
 }
 
 std::string spelling(const QuantSpec& spec, Role role) {

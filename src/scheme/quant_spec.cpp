@@ -16,7 +16,7 @@
 namespace quantmap {
 namespace {
 
-constexpr std::array<std::string_view, 4> kWordsNotBuilt{"static", "mse", "gptq", "awq"};
+constexpr std::array<std::string_view, 3> kWordsNotBuilt{"static", "gptq", "awq"};
 
 // Known by name and refused by name, until a row of the registry has them.
 constexpr std::array<std::string_view, 9> kFormatsNotBuilt{"q8_1",   "q8_k",  "iq1_s",   "iq1_m", "iq2_xxs",
@@ -171,6 +171,11 @@ class Reader {
     spec_.no_global = !said(WordSlot::tensor_scale).empty();
     spec_.four_over_six = !said(WordSlot::block_choice).empty();
     spec_.nested = !said(WordSlot::nesting).empty();
+    if (said(WordSlot::method) == "mse") {
+      spec_.method = Method::mse;
+      if (spec_.nested) refuse("\"mse\" contradicts \"nested\", whose scales are rounded together");
+      if (spec_.four_over_six) refuse("\"mse\" contradicts \"4over6\", which chooses the scales too");
+    }
     return spec_;
   }
 

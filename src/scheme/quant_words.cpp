@@ -47,6 +47,7 @@ constexpr std::array kWords{
     Word{"nested", WordSlot::nesting, bit(FormatKind::lookup), kWeight},
     // Rounding to nearest is what happens without a method; the word may say so.
     Word{"rtn", WordSlot::method, kAnyKind | bit(FormatKind::ggml), kWeight},
+    Word{"mse", WordSlot::method, kAnyKind, kWeight},
 };
 
 const Word* find_word(std::string_view text) {

@@ -22,7 +22,7 @@ enum class WordSlot : std::uint8_t {
   tensor_scale,   // noglobal
   block_choice,   // 4over6
   nesting,        // nested
-  method,         // rtn
+  method,         // rtn | mse
 };
 inline constexpr std::size_t kWordSlots = 10;
 

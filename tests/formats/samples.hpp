@@ -93,6 +93,18 @@ inline std::vector<NamedSpec> all_specs() {
       add(spec);
     }
   }
+  const std::size_t nearest = specs.size();
+  for (std::size_t i = 0; i < nearest; ++i) {
+    QuantSpec spec = specs[i].spec;
+    const bool plain = spec.scale == ScaleType::bf16 || spec.format->element == Element::mx_int8 ||
+                       spec.rule != MxScaleRule::floor || spec.format->kind == FormatKind::nvfp4 ||
+                       spec.format->kind == FormatKind::lookup;
+    if (!plain || spec.nested || spec.four_over_six || spec.per_head || spec.source == ScaleSource::unit ||
+        spec.group == 1)
+      continue;
+    spec.method = Method::mse;
+    add(spec);
+  }
   for (const Format& format : formats()) {
     if (format.kind == FormatKind::ggml) add(spec_of(format.id.data()));
   }
@@ -103,9 +115,8 @@ struct Shape {
   std::int64_t rows, cols;
 };
 // Row lengths around every block (16, 32, 64, 256), group (10, 32, 128), tile and vector width, and not.
-inline constexpr Shape kShapes[] = {{1, 1},  {1, 7},  {3, 15}, {2, 17},  {5, 31},  {5, 33},
-                                    {2, 64}, {9, 65}, {4, 12}, {7, 130}, {3, 257}, {1, 1100},
-                                    {3, 768}};
+inline constexpr Shape kShapes[] = {{1, 1},  {1, 7},  {3, 15},  {2, 17},  {5, 31},   {5, 33}, {2, 64},
+                                    {9, 65}, {4, 12}, {7, 130}, {3, 257}, {1, 1100}, {3, 768}};
 
 struct NamedSample {
   const char* name;

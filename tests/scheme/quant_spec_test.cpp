@@ -43,6 +43,8 @@ constexpr Accepted kAccepted[] = {
     {Role::weight, "nf4", "nf4"},
     {Role::weight, "nf4:nested", "nf4:nested"},
     {Role::weight, "bnb_fp4:nested", "bnb_fp4:nested"},
+    {Role::weight, "int4:g128:mse", "int4:g128:full:sbf16:mse"},
+    {Role::weight, "nvfp4:mse", "nvfp4:mse"},
     {Role::weight, "int3:g64", "int3:g64:full:sbf16"},
     {Role::weight, "fp4_e2m1:g32", "fp4_e2m1:g32"},
     {Role::weight, "mxint8", "mxint8:floor"},
@@ -142,14 +144,14 @@ constexpr Refused kRefused[] = {
     {Role::weight, "int8:token",
      "weights \"int8:token\": \"token\" means nothing here (int8 for weights takes tensor | channel | gN | "
      "bRxC; asym; "
-     "narrow | full; sf32 | sf16 | sbf16; rtn)"},
+     "narrow | full; sf32 | sf16 | sbf16; rtn | mse)"},
     {Role::activation, "int8:channel",
      "\"channel\" means nothing here (int8 for activations takes tensor | token | gN; asym; narrow | full; "
      "sf32 | sf16 | sbf16; dynamic)"},
     {Role::activation, "int8:b128x128", "\"b128x128\" means nothing here"},
     {Role::kv, "fp8_e4m3:b2x2", "\"b2x2\" means nothing here"},
     {Role::weight, "mxfp4:g32",
-     "\"g32\" means nothing here (mxfp4 for weights takes floor | ceil | rceil | even; rtn)"},
+     "\"g32\" means nothing here (mxfp4 for weights takes floor | ceil | rceil | even; rtn | mse)"},
     {Role::weight, "fp8_e4m3:narrow", "\"narrow\" means nothing here"},
     {Role::weight, "fp8_e4m3:asym", "\"asym\" means nothing here"},
     {Role::weight, "mxfp4:sbf16", "\"sbf16\" means nothing here"},
@@ -175,14 +177,19 @@ constexpr Refused kRefused[] = {
     // Not built yet, by name.
     {Role::weight, "int4:g128:gptq", "\"gptq\" is not built yet"},
     {Role::weight, "int4:g128:awq", "\"awq\" is not built yet"},
-    {Role::weight, "int4:mse", "\"mse\" is not built yet"},
+    {Role::activation, "int4:mse", "\"mse\" means nothing here"},
+    {Role::weight, "q4_k:mse", "\"mse\" means nothing here"},
+    {Role::weight, "nf4:nested:mse", "\"mse\" contradicts \"nested\""},
+    {Role::weight, "nvfp4:4over6:mse", "\"mse\" contradicts \"4over6\""},
+    {Role::weight, "int4:mse:rtn", "\"rtn\" contradicts \"mse\""},
     {Role::activation, "fp8_e4m3:tensor:static", "\"static\" is not built yet"},
     {Role::kv, "fp8_e4m3:tensor:static", "\"static\" is not built yet"},
     {Role::weight, "iq2_s", "\"iq2_s\" is not built yet (built: bf16, fp16, int8"},
     // Ambiguous, by the formats meant.
     {Role::weight, "fp4", "\"fp4\" is ambiguous (fp4_e2m1, bnb_fp4)"},
     {Role::activation, "fp8:token", "\"fp8\" is ambiguous (fp8_e4m3, fp8_e5m2)"},
-    {Role::weight, "mxint8:rceil", "\"rceil\" means nothing here (mxint8 for weights takes floor; rtn)"},
+    {Role::weight, "mxint8:rceil",
+     "\"rceil\" means nothing here (mxint8 for weights takes floor; rtn | mse)"},
     // Unknown.
     {Role::weight, "int7", "unknown format \"int7\" (known: bf16, fp16, int8"},
     {Role::weight, "int8:blue", "unknown word \"blue\" (int8 for weights takes"},
