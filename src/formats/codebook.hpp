@@ -43,7 +43,7 @@ struct Codebook {
     for (const float midpoint : kMidpoints) level += midpoint < normalized ? 1 : 0;
     return Table::kCodes[level];
   }
-  // Codes that no level has (bitsandbytes' FP4 has a second zero) decode to 0.
+  // Every code of four bits is some level.
   QUANTMAP_HD static constexpr float decode(std::uint32_t code) {
     for (std::size_t i = 0; i < kCount; ++i) {
       if (Table::kCodes[i] == code) return kLevels[i];

@@ -93,17 +93,26 @@ inline std::vector<NamedSpec> all_specs() {
       add(spec);
     }
   }
-  const std::size_t nearest = specs.size();
-  for (std::size_t i = 0; i < nearest; ++i) {
-    QuantSpec spec = specs[i].spec;
-    const bool plain = spec.scale == ScaleType::bf16 || spec.format->element == Element::mx_int8 ||
-                       spec.rule != MxScaleRule::floor || spec.format->kind == FormatKind::nvfp4 ||
-                       spec.format->kind == FormatKind::lookup;
-    if (!plain || spec.nested || spec.four_over_six || spec.per_head || spec.source == ScaleSource::unit ||
-        spec.group == 1)
-      continue;
+  // Eighty trials for each scale: a few of each kind.
+  for (const char* id :
+       {"int4", "int2", "fp8_e4m3", "fp4_e2m1", "mxfp4", "mxint8", "nvfp4", "nf4", "bnb_fp4"}) {
+    QuantSpec spec = spec_of(id);
     spec.method = Method::mse;
-    add(spec);
+    if (spec.format->kind != FormatKind::integer && spec.format->kind != FormatKind::minifloat) {
+      add(spec);
+      continue;
+    }
+    for (const Granularity granularity :
+         {Granularity::tensor, Granularity::row, Granularity::group, Granularity::tile}) {
+      spec.granularity = granularity;
+      spec.group = granularity == Granularity::group ? 32 : 0;
+      spec.tile_rows = granularity == Granularity::tile ? 4 : 0;
+      spec.tile_cols = granularity == Granularity::tile ? 12 : 0;
+      spec.asymmetric = spec.format->bits == 2;
+      spec.scale = spec.asymmetric ? ScaleType::bf16 : ScaleType::f32;
+      spec.range = spec.asymmetric ? IntegerRange::narrow : IntegerRange::full;
+      add(spec);
+    }
   }
   for (const Format& format : formats()) {
     if (format.kind == FormatKind::ggml) add(spec_of(format.id.data()));

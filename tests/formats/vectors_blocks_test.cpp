@@ -50,6 +50,30 @@ TEST(Vectors, mx) {
   }
 }
 
+TEST(Vectors, mxint8) {
+  QUANTMAP_NEEDS(vectors_dir() / "mx.json");
+  const json file = vector_file("mx");
+  if (!file.contains("mxint8")) GTEST_SKIP() << "no section";
+  Checked checked;
+  const json& section = file["mxint8"];
+  const std::vector<std::uint32_t> scales = words(section["scales"], 2);
+  for (std::size_t k = 0; k < section["blocks"].size(); ++k) {
+    const std::vector<float> x = floats(file["x"][section["blocks"][k].get<std::size_t>()]);
+    const Encoded encoded = encode(spec_of("mxint8"), 1, 32, x.data());
+    const std::string name = "block " + std::to_string(k);
+    expect_all_equal(encoded.block_scales, std::vector{scales[k]}, name, checked);
+    expect_all_equal(encoded.codes, words(section["codes_rne"][k], 2), name, checked);
+    // microxcaling's default: ties away from zero.
+    std::vector<std::uint32_t> away;
+    for (const float value : x) {
+      const float units = std::round(std::ldexp(value, 127 + 6 - static_cast<int>(scales[k])));
+      away.push_back(static_cast<std::uint32_t>(static_cast<int>(std::clamp(units, -127.0F, 127.0F))) &
+                     0xFFU);
+    }
+    expect_all_equal(away, words(section["codes_half_away"][k], 2), name + " half away", checked);
+  }
+}
+
 TEST(Vectors, nvfp4) {
   QUANTMAP_NEEDS(vectors_dir() / "nvfp4.json");
   const json file = vector_file("nvfp4");
@@ -90,6 +114,24 @@ TEST(Vectors, nf4) {
   const Encoded encoded = encode(spec_of("nf4"), 1, file["n"], x.data());
   expect_same_floats(encoded.scales, floats(file["nf4_absmax"]), "absmax", checked);
   expect_all_equal(encoded.codes, words(file["nf4_codes"], 2), "codes", checked);
+
+  // Two codes a byte, the first in the high nibble, an odd one filled up with code 7 (nf4).
+  const auto packed = [](const std::vector<std::int32_t>& codes, std::uint32_t filler) {
+    std::vector<std::uint32_t> bytes;
+    for (std::size_t i = 0; i < codes.size(); i += 2) {
+      const std::uint32_t low = i + 1 < codes.size() ? static_cast<std::uint32_t>(codes[i + 1]) : filler;
+      bytes.push_back(static_cast<std::uint32_t>(codes[i]) << 4 | low);
+    }
+    return bytes;
+  };
+  expect_all_equal(packed(encoded.codes, 7), words(file["nf4_packed"], 2), "nf4 packed", checked);
+  const Encoded fp4 = encode(spec_of("bnb_fp4"), 1, file["n"], x.data());
+  expect_all_equal(packed(fp4.codes, 0), words(file["fp4_packed"], 2), "fp4 packed", checked);
+  const std::vector<float> fp4_table = floats(file["fp4_table"]);
+  for (std::uint32_t code = 0; code < 16; ++code) {
+    EXPECT_EQ(BnbFp4::decode(code), fp4_table[code]) << code;
+    checked.add();
+  }
 
   const json& nested = file["double_quant"];
   const NestedAbsmax got = nest_absmax(floats(nested["absmax"]));

@@ -15,6 +15,7 @@
 #include "formats/fp6_e3m2.hpp"
 #include "formats/fp8_e4m3.hpp"
 #include "formats/fp8_e5m2.hpp"
+#include "formats/kivi.hpp"
 #include "formats/quantize.hpp"
 #include "samples.hpp"
 #include "vectors.hpp"
@@ -165,6 +166,17 @@ Errors errors(const std::vector<float>& x, const std::vector<float>& y) {
   return {std::sqrt(difference.value() / norm.value()), largest};
 }
 
+void expect_errors(const json& row, const std::vector<float>& x, const std::vector<float>& y,
+                   Checked& checked) {
+  const std::string name = row["name"];
+  const Errors got = errors(x, y);
+  const double want = row["rel"];
+  EXPECT_TRUE(std::abs(got.relative - want) <= 1e-5 * want) << name << ": " << got.relative << " " << want;
+  const double max_abs = row["max_abs"];
+  EXPECT_TRUE(std::abs(got.max_abs - max_abs) <= 0x1p-22) << name << ": " << got.max_abs << " " << max_abs;
+  checked.add(2);
+}
+
 // 1e-5 relative, the sample being equal to the bit; the largest error of one value to half an ulp of the
 // values, since the table did not round code * scale.
 TEST(Vectors, gaussian) {
@@ -195,16 +207,16 @@ TEST(Vectors, gaussian) {
     } else if (const auto found = specs.find(name); found != specs.end()) {
       spec = found->second;
       specs.erase(found);
+    } else if (name.starts_with("kv kivi")) {
+      const KiviOptions options{KiviSide::values, name.starts_with("kv kivi 2") ? 2 : 4, 32, ScaleType::f32};
+      decode_kivi(encode_kivi(options, rows, cols, x.data()), y.data());
+      expect_errors(row, x, y, checked);
+      continue;
     } else {
-      continue;  // a format or rule not in the registry
+      continue;  // another tool's rule
     }
     quantize_dequantize(spec, rows * cols / width, width, x.data(), y.data(), nullptr, nullptr);
-    const Errors got = errors(x, y);
-    const double want = row["rel"];
-    EXPECT_TRUE(std::abs(got.relative - want) <= 1e-5 * want) << name << ": " << got.relative << " " << want;
-    const double max_abs = row["max_abs"];
-    EXPECT_TRUE(std::abs(got.max_abs - max_abs) <= 0x1p-22) << name << ": " << got.max_abs << " " << max_abs;
-    checked.add(2);
+    expect_errors(row, x, y, checked);
   }
   for (const auto& [name, spec] : specs) ADD_FAILURE() << "no row of that name: " << name;
 }
