@@ -51,7 +51,7 @@ std::string number(const Number& value) {
   return std::abs(*value) < 0.001 ? fmt::format("{:.1e}", *value) : fmt::format("{:.3g}", *value);
 }
 
-// `3 down_proj`, `12 key`, `4 layer`, `lm_head`.
+// `3 down_proj`, `12` (its keys), `4 layer` (the residual stream), `lm_head`.
 std::string short_place(const LayerErrorRecord& e) {
   std::string site = e.site;
   const std::string prefix = fmt::format("model.layers.{}", e.layer);
@@ -60,8 +60,9 @@ std::string short_place(const LayerErrorRecord& e) {
     module = site.substr(prefix.size());
     module = module.substr(0, module.find(' '));
     module = module.substr(module.rfind('.') == std::string::npos ? 0 : module.rfind('.') + 1);
-    if (module == "self_attn") module.clear();
-    return fmt::format("{} {}", e.layer, module.empty() ? site.substr(site.find(' ') + 1) : module);
+    // One place a layer: its kind is said already.
+    if (module == "self_attn") return fmt::format("{}", e.layer);
+    return fmt::format("{} {}", e.layer, module.empty() ? "layer" : module);
   }
   return site.substr(0, site.find(' '));
 }

@@ -6,6 +6,7 @@
 #include "capture/layout.hpp"
 #include "core/error.hpp"
 #include "reports/errors.hpp"
+#include "sweep/errors.hpp"
 
 namespace quantmap {
 namespace {
@@ -16,12 +17,12 @@ using Words = std::vector<std::string>;
 CommandSpec error_spec() {
   CommandSpec spec;
   spec.name = "error";
-  spec.usage = "MODEL [--text F | --token-ids F] --schemes S… [options]";
+  spec.usage = "(MODEL [--text F | --token-ids F] | CAPTURE.h5) --schemes S… [options]";
   spec.does =
       "What each scheme does to every tensor of every layer: weights, inputs and outputs of the Linears, "
       "keys,\n"
       "values and attention; by itself (local), by what reaches it (inherited), and both (total). Without a\n"
-      "text only weights are measured.";
+      "text only weights are measured; from a capture, the local errors of what it holds.";
   po::options_description options("Options of error");
   add_input_options(options);
   options.add_options()  //
@@ -39,7 +40,8 @@ CommandSpec error_spec() {
   spec.examples =
       "  quantmap error datasets/demo --schemes W4A16 NVFP4\n"
       "  quantmap error model/ --text f.txt --ctx 512 --windows 4 --schemes W4A16 W8A8+KVINT8\n"
-      "  quantmap error model/ --text f.txt --schemes NVFP4 --scope local --kind output --sites down_proj\n";
+      "  quantmap error model/ --text f.txt --schemes NVFP4 --scope local --kind output --sites down_proj\n"
+      "  quantmap error capture.h5 --schemes W4A16 W8A8\n";
   return spec;
 }
 
@@ -56,6 +58,37 @@ void choose(const po::variables_map& values, const char* option, const std::arra
                  fmt::format("it is one of {}", fmt::join(names, ", ")));
     chosen[static_cast<std::size_t>(at - names.begin())] = true;
   }
+}
+
+// Narrows the choice to `possible`; what was asked for by name and is not there is refused.
+void narrow(const po::variables_map& values, const ErrorSelection& possible, const char* why,
+            ErrorSelection& selection) {
+  for (std::size_t s = 0; s < kScopeNames.size(); ++s) {
+    if (selection.scopes[s] && !possible.scopes[s] && values.count("scope"))
+      fail_usage(fmt::format("--scope {}", kScopeNames[s]), why);
+    selection.scopes[s] = selection.scopes[s] && possible.scopes[s];
+  }
+  for (std::size_t k = 0; k < kKindNames.size(); ++k) {
+    if (selection.kinds[k] && !possible.kinds[k] && values.count("kind"))
+      fail_usage(fmt::format("--kind {}", kKindNames[k]), why);
+    selection.kinds[k] = selection.kinds[k] && possible.kinds[k];
+  }
+}
+
+void take_from_capture(const po::variables_map& values, ErrorRequest& request) {
+  for (const char* option : {"text", "token-ids", "ctx", "windows", "bos"})
+    if (values.count(option))
+      fail_usage(fmt::format("--{}", option), "a capture brings its own tokens and windows");
+  if (!values["compute"].defaulted()) fail_usage("--compute", "a capture brings its own");
+  narrow(values, captured_kinds(), "it needs the model: a capture holds the reference's tensors only",
+         request.selection);
+}
+
+void take_weights_only(const po::variables_map& values, ErrorSelection& selection) {
+  ErrorSelection weights;
+  weights.scopes[0] = true;
+  weights.kinds[static_cast<std::size_t>(TensorKind::weight)] = true;
+  narrow(values, weights, "it needs a --text or --token-ids; only local errors of weights do not", selection);
 }
 
 }  // namespace
@@ -77,17 +110,10 @@ int run_error(const CommandLine& line) {
     fail_usage("error", "no --schemes given (besides the reference BF16, which has no error)");
   choose(*values, "scope", kScopeNames, request.selection.scopes);
   choose(*values, "kind", kKindNames, request.selection.kinds);
-  const bool text = !request.input.text.empty() || !request.input.token_ids.empty();
-  if (!text) {
-    const auto weight = static_cast<std::size_t>(TensorKind::weight);
-    if (values->count("kind"))
-      for (std::size_t k = 0; k < kKindNames.size(); ++k)
-        if (k != weight && request.selection.kinds[k])
-          fail_usage(fmt::format("--kind {}", kKindNames[k]),
-                     "it needs a --text or --token-ids; weights do not");
-    request.selection.kinds.fill(false);
-    request.selection.kinds[weight] = true;
-  }
+  if (Capture::is_hdf5(request.input.model))
+    take_from_capture(*values, request);
+  else if (request.input.text.empty() && request.input.token_ids.empty())
+    take_weights_only(*values, request.selection);
   if (values->count("sites")) {
     std::vector<ModulePattern> patterns;
     for (const std::string& word : (*values)["sites"].as<Words>()) {

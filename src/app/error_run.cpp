@@ -7,7 +7,10 @@
 
 #include "app/evaluation_records.hpp"
 #include "app/interrupt.hpp"
+#include "app/machine.hpp"
+#include "app/version.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "core/progress.hpp"
 #include "store/database.hpp"
 #include "sweep/errors.hpp"
@@ -49,18 +52,26 @@ LayerErrorRecord error_record(const SiteError& row) {
 
 class ErrorRun {
  public:
-  explicit ErrorRun(const ErrorRequest& request)
-      : request_(request), checkpoint_(Checkpoint::open(request.input.model)) {}
+  explicit ErrorRun(const ErrorRequest& request) : request_(request) {
+    if (Capture::is_hdf5(request.input.model))
+      open_capture();
+    else
+      checkpoint_.emplace(Checkpoint::open(request.input.model));
+  }
 
   ErrorResult run() {
     ErrorResult result;
-    const bool text = request_.selection.needs_text();
-    if (text) input_ = read_text_input(request_.input, checkpoint_);
+    if (checkpoint_ && request_.selection.needs_text())
+      input_ = read_text_input(request_.input, *checkpoint_);
+    const Compute compute = capture_ ? capture_->info().compute : request_.input.compute;
     ErrorJob job;
-    job.checkpoint = &checkpoint_;
+    if (capture_)
+      job.capture = &*capture_;
+    else
+      job.checkpoint = &*checkpoint_;
     job.walkers.resize(1);
     for (const Scheme& scheme : request_.schemes) job.walkers.push_back({scheme, {}});
-    for (Walker& walker : job.walkers) walker.compute = request_.input.compute;
+    for (Walker& walker : job.walkers) walker.compute = compute;
     job.windows = &input_.windows;
     job.selection = request_.selection;
     const SweepPlan plan = plan_errors(job, request_.common.memory.value_or(default_memory()));
@@ -79,19 +90,72 @@ class ErrorRun {
   }
 
  private:
+  void open_capture() {
+    capture_.emplace(Capture::open(request_.input.model));
+    const CaptureInfo& info = capture_->info();
+    if (info.windows > 0 && !capture_->keeps_all_rows() && request_.selection.needs_text())
+      fail_input("capture", request_.input.model, "some tokens of its windows were left out",
+                 "whole windows (captured without --every and --tokens)",
+                 fmt::format("{} of {} tokens", capture_->rows().size(), info.ctx));
+    std::vector<std::vector<std::int32_t>> ids;
+    for (std::int64_t w = 0; w < info.windows; ++w) {
+      const auto tokens = capture_->tokens(w);
+      ids.emplace_back(tokens.begin(), tokens.end());
+    }
+    input_.protocol.ctx = info.ctx;
+    if (!ids.empty()) input_.windows = windows_of_ids(std::move(ids), input_.protocol);
+  }
+
+  // A run on a capture is one on the model and the text that it was taken from.
+  void describe_capture(RunRecord& run) const {
+    const CaptureInfo& info = capture_->info();
+    run.command = request_.command;
+    run.command_line = request_.command_line;
+    run.version = kVersion;
+    run.git_revision = kGitRevision;
+    run.machine = machine();
+    run.device = "cpu";
+    run.threads = thread_count();
+    run.seed = request_.common.seed;
+    run.started_at = now_utc();
+    run.model = request_.input.model;
+    run.model_type = info.model_type;
+    run.model_sha256 = info.model_sha256;
+    run.tokenizer_sha256 = info.tokenizer_sha256;
+    run.text_sha256 = info.text_sha256;
+    run.token_ids_sha256 = info.token_ids_sha256;
+    run.text = info.text;
+    run.ctx = info.ctx;
+    run.windows = static_cast<std::int64_t>(input_.windows.size());
+    run.bos = info.bos;
+    run.compute = compute_name(info.compute);
+    run.first_ids = "[]";
+    auto notes = nlohmann::json::array(
+        {"from a capture: local errors of what it holds; inherited and total errors and attention need the "
+         "model"});
+    if (info.store != StoreType::f32)
+      notes.push_back("the capture keeps rounded values: these are not the model's errors to the bit");
+    run.notes = notes.dump();
+  }
+
   void describe(RunRecord& run, const SweepPlan& plan) const {
     const bool text = request_.selection.needs_text();
-    run = describe_run(request_.command, request_.command_line, request_.common, request_.input, checkpoint_,
-                       input_);
+    if (capture_)
+      describe_capture(run);
+    else
+      run = describe_run(request_.command, request_.command_line, request_.common, request_.input,
+                         *checkpoint_, input_);
     run.plan_windows = plan.windows_per_pass;
     auto notes = nlohmann::json::parse(run.notes);
     if (!text) {
       run.ctx = run.stride = 0;
       run.score = run.bos = run.protocol = "";
     }
-    for (const std::string& note : grid_notes(checkpoint_)) notes.push_back(note);
+    if (checkpoint_)
+      for (const std::string& note : grid_notes(*checkpoint_)) notes.push_back(note);
+    const int layers = (capture_ ? capture_->config() : checkpoint_->config()).layers;
     for (const Scheme& scheme : request_.schemes)
-      for (const std::string& note : unused_notes(scheme, checkpoint_.config().layers))
+      for (const std::string& note : unused_notes(scheme, layers))
         notes.push_back(fmt::format("{}: {}", scheme.given(), note));
     run.notes = notes.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     std::vector<std::string> choices;
@@ -137,7 +201,8 @@ class ErrorRun {
   }
 
   const ErrorRequest& request_;
-  Checkpoint checkpoint_;
+  std::optional<Checkpoint> checkpoint_;  // this, or
+  std::optional<Capture> capture_;
   TextInput input_;
 };
 

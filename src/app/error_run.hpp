@@ -12,7 +12,7 @@
 namespace quantmap {
 
 struct ErrorRequest {
-  InputRequest input;
+  InputRequest input;  // the model, or a capture of it, which brings its own text and compute
   std::vector<Scheme> schemes;
   ErrorSelection selection;
   std::vector<std::string> sites;  // patterns, as given: part of the run's identity

@@ -82,7 +82,9 @@ void ErrorTables::measure_inputs(int layer, const std::vector<LinearId>& set, co
 // ---- Outputs: every choice of weights is quantized once, for all that it multiplies.
 
 std::vector<double> ErrorTables::stream_norms(LinearId id, const LayerTensors& tensors) const {
-  if (id != LinearId::o && id != LinearId::down) return {};
+  if ((id != LinearId::o && id != LinearId::down) || !tensors.has(LayerSlot::stream) ||
+      !tensors.has(LayerSlot::o_output))
+    return {};
   const std::int64_t width = config_.hidden_size;
   std::vector<double> norms(tensors.windows());
   parallel_for(static_cast<std::int64_t>(norms.size()), [&](std::int64_t task, int) {

@@ -18,8 +18,32 @@ std::vector<Walker> walkers_under_way(const ErrorJob& job) {
   return {job.walkers[0]};
 }
 
+const ModelConfig& config_of(const ErrorJob& job) {
+  return job.capture ? job.capture->config() : job.checkpoint->config();
+}
+
 LayerWalk layer_walk(const ErrorJob& job, const ErrorTables& tables) {
-  return {job.checkpoint, walkers_under_way(job), job.windows, tables.slots(), 0};
+  return {job.checkpoint, walkers_under_way(job), job.windows, tables.slots(), 0, job.capture};
+}
+
+// The site of a table, from what the capture holds? A Linear's output takes its input and weights, too.
+bool captured(const Capture& capture, const std::string& site) {
+  const auto module = site.substr(0, site.find(' '));
+  const bool weight =
+      capture.find(module + ".weight") || (module == kHead && capture.config().tied_embeddings &&
+                                           capture.find(std::string(kEmbedding) + ".weight"));
+  if (site.ends_with(" weight")) return weight;
+  if (!capture.has(site)) return false;
+  return !site.ends_with("_proj output") || (weight && capture.has(module + " input"));
+}
+
+ErrorSelection selection_of(const ErrorJob& job) {
+  ErrorSelection selection = job.selection;
+  if (!job.capture) return selection;
+  selection.site = [capture = job.capture, chosen = job.selection.site](const std::string& site) {
+    return (!chosen || chosen(site)) && captured(*capture, site);
+  };
+  return selection;
 }
 
 class ErrorSweep {
@@ -27,8 +51,9 @@ class ErrorSweep {
   explicit ErrorSweep(const ErrorJob& job)
       : job_(job),
         windows_(*job.windows),
-        layers_(job.checkpoint->config().layers),
-        tables_(job.checkpoint->config(), job.walkers, job.selection) {}
+        layers_(config_of(job).layers),
+        source_(job.capture ? static_cast<const TensorSource&>(*job.capture) : *job.checkpoint),
+        tables_(config_of(job), job.walkers, selection_of(job)) {}
 
   std::vector<SiteError> run(const SweepPlan& plan) {
     const auto total = static_cast<std::int64_t>(windows_.size());
@@ -45,7 +70,7 @@ class ErrorSweep {
       walk_layers(
           layers, [&](double work) { step(work); },
           [&](int layer, std::int64_t, const LayerTensors& tensors) {
-            tables_.measure_layer(layer, tensors, *job_.checkpoint);
+            tables_.measure_layer(layer, tensors, source_);
           });
     }
     if (job_.progress) job_.progress(total_work_, total_work_);
@@ -56,9 +81,9 @@ class ErrorSweep {
   void measure_weights() {
     for (int layer = 0; layer < layers_; ++layer) {
       step(weight_step_);
-      tables_.measure_weights(layer, *job_.checkpoint);
+      tables_.measure_weights(layer, source_);
     }
-    tables_.measure_head_weights(*job_.checkpoint);
+    tables_.measure_head_weights(source_);
   }
 
   void step(double work) {
@@ -70,14 +95,23 @@ class ErrorSweep {
   const ErrorJob& job_;
   const std::vector<EvalWindow>& windows_;
   const int layers_;
+  const TensorSource& source_;
   ErrorTables tables_;
   double weight_step_ = 0, done_ = 0, total_work_ = 0;
 };
 
 }  // namespace
 
+ErrorSelection captured_kinds() {
+  ErrorSelection selection = ErrorSelection::everything();
+  selection.scopes = {true, false, false};
+  for (const TensorKind kind : {TensorKind::attention_weights, TensorKind::attention_output})
+    selection.kinds[static_cast<std::size_t>(kind)] = false;
+  return selection;
+}
+
 SweepPlan plan_errors(const ErrorJob& job, std::int64_t memory) {
-  const ModelConfig& config = job.checkpoint->config();
+  const ModelConfig& config = config_of(job);
   require_whole_blocks(job.walkers, config);
   const ErrorTables tables(config, job.walkers, job.selection);
   const int threads = thread_count();

@@ -52,6 +52,9 @@ class LayerTensors {
   std::int64_t length(std::size_t window) const { return lengths_[window]; }
   std::int64_t width(LayerSlot slot) const { return width_[static_cast<std::size_t>(slot)]; }
   bool keeps(LayerSlot slot) const { return kept_[static_cast<std::size_t>(slot)]; }
+  // Whether the layer under way has it: a capture may lack what a pass always shows.
+  bool has(LayerSlot slot) const { return keeps(slot) && !missing_[static_cast<std::size_t>(slot)]; }
+  void set_missing(LayerSlot slot, bool missing) { missing_[static_cast<std::size_t>(slot)] = missing; }
   // [length][width] of a window of the pass.
   float* rows(LayerSlot slot, int walker, std::size_t window);
   const float* rows(LayerSlot slot, int walker, std::size_t window) const;
@@ -61,7 +64,7 @@ class LayerTensors {
 
  private:
   int walkers_;
-  LayerSlots kept_;
+  LayerSlots kept_, missing_{};
   std::array<std::int64_t, kLayerSlots> width_{};
   std::array<std::vector<std::vector<float>>, kLayerSlots> values_;  // [slot][walker][tokens * width]
   std::int64_t first_window_ = 0;

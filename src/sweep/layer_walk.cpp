@@ -1,6 +1,8 @@
 #include "sweep/layer_walk.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "sweep/plan.hpp"
@@ -18,22 +20,69 @@ void keep_stream(const Forward& forward, LayerTensors& tensors) {
   }
 }
 
+std::string site_name(int layer, LayerSlot slot, LinearId id) {
+  switch (slot) {
+    case LayerSlot::key:
+      return attention_name(layer) + " key";
+    case LayerSlot::value:
+      return attention_name(layer) + " value";
+    case LayerSlot::stream:
+      return layer == 0 ? std::string(kEmbedding) + " output" : layer_name(layer - 1) + " output";
+    default:
+      return linear_name(layer, id) + (slot == output_slot(id) ? " output" : " input");
+  }
+}
+
+// Every slot that a capture may hold, with a Linear that has it.
+struct CapturedSlot {
+  LayerSlot slot;
+  LinearId id;
+};
+std::vector<CapturedSlot> captured_slots() {
+  std::vector<CapturedSlot> slots = {
+      {LayerSlot::key, LinearId::k}, {LayerSlot::value, LinearId::v}, {LayerSlot::stream, LinearId::q}};
+  for (const LinearId id : kLayerLinears) {
+    slots.push_back({input_slot(id), id});
+    slots.push_back({output_slot(id), id});
+  }
+  return slots;
+}
+
+void read_layer(const Capture& capture, int layer, std::int64_t first_window, LayerTensors& tensors) {
+  LayerSlots read{};
+  for (const CapturedSlot& one : captured_slots()) {
+    bool& done = read[static_cast<std::size_t>(one.slot)];
+    if (done || !tensors.keeps(one.slot)) continue;
+    const std::string site = site_name(layer, one.slot, one.id);
+    done = capture.has(site);
+    tensors.set_missing(one.slot, !done);
+    for (std::size_t window = 0; done && window < tensors.windows(); ++window)
+      capture.read_rows(site, first_window + static_cast<std::int64_t>(window), 0, tensors.length(window),
+                        tensors.rows(one.slot, 0, window));
+  }
+}
+
+const ModelConfig& config_of(const LayerWalk& walk) {
+  return walk.capture ? walk.capture->config() : walk.checkpoint->config();
+}
+
 }  // namespace
 
 std::int64_t layer_walk_bytes(const LayerWalk& walk, const PassLimits& limits, int threads) {
-  return Forward::bytes_needed(*walk.checkpoint, walk.walkers, limits, threads) +
-         LayerTensors::bytes_needed(walk.checkpoint->config(), static_cast<int>(walk.walkers.size()),
-                                    walk.slots, limits.tokens);
+  const std::int64_t forward =
+      walk.capture ? 0 : Forward::bytes_needed(*walk.checkpoint, walk.walkers, limits, threads);
+  return forward + LayerTensors::bytes_needed(config_of(walk), static_cast<int>(walk.walkers.size()),
+                                              walk.slots, limits.tokens);
 }
 
 void walk_layers(const LayerWalk& walk, const std::function<void(double tokens)>& begin,
                  const LayerVisit& visit) {
   const auto total = static_cast<std::int64_t>(walk.windows->size());
   const PassLimits limits = limits_of(*walk.windows, walk.windows_per_pass);
-  Forward forward(*walk.checkpoint, walk.walkers, limits);
-  LayerTensors tensors(walk.checkpoint->config(), static_cast<int>(walk.walkers.size()), walk.slots,
-                       limits.tokens);
-  forward.set_hook([&](const SiteView& view) { tensors.record(view); });
+  LayerTensors tensors(config_of(walk), static_cast<int>(walk.walkers.size()), walk.slots, limits.tokens);
+  std::optional<Forward> forward;
+  if (!walk.capture) forward.emplace(*walk.checkpoint, walk.walkers, limits);
+  if (forward) forward->set_hook([&](const SiteView& view) { tensors.record(view); });
   for (std::int64_t first = 0; first < total; first += walk.windows_per_pass) {
     std::vector<PassWindow> windows;
     std::vector<std::int64_t> lengths;
@@ -45,11 +94,15 @@ void walk_layers(const LayerWalk& walk, const std::function<void(double tokens)>
       tokens += static_cast<double>(ids.size());
     }
     tensors.start(first, std::move(lengths));
-    forward.start(std::move(windows));
-    for (int layer = 0; layer < walk.checkpoint->config().layers; ++layer) {
+    if (forward) forward->start(std::move(windows));
+    for (int layer = 0; layer < config_of(walk).layers; ++layer) {
       begin(tokens);
-      keep_stream(forward, tensors);
-      forward.run_layer(layer);
+      if (forward) {
+        keep_stream(*forward, tensors);
+        forward->run_layer(layer);
+      } else {
+        read_layer(*walk.capture, layer, first, tensors);
+      }
       visit(layer, first, tensors);
     }
   }

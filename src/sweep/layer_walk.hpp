@@ -1,11 +1,13 @@
 // Walks a model layer by layer, a set of windows at a time, and shows each layer's tensors when it is done:
-// what error and outlier tables are made of.
+// what error and outlier tables are made of. A capture of the reference stands in for the model: its layers
+// are read instead of computed, and what it lacks is missing (LayerTensors::has).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "capture/reader.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "evals/protocol.hpp"
 #include "model/forward.hpp"
@@ -19,6 +21,7 @@ struct LayerWalk {
   const std::vector<EvalWindow>* windows = nullptr;
   LayerSlots slots{};  // what is kept of each layer
   std::int64_t windows_per_pass = 0;
+  const Capture* capture = nullptr;  // of whole windows, in place of the checkpoint
 };
 
 // What it allocates with n windows a pass.
