@@ -37,13 +37,11 @@ template <class Block, int kValues>
 void encode_blocks(const float* x, std::int64_t values, std::byte* out) {
   for (std::int64_t i = 0; i < values; i += kValues, out += sizeof(Block)) {
     Block block;
-    if constexpr (std::is_same_v<Block, ggml::BlockNvfp4>) {
-      ggml::encode_block(x + i, block);
-    } else if (std::all_of(x + i, x + i + kValues, [](float v) { return std::isfinite(v); })) {
-      ggml::encode_block(x + i, block);
-    } else {
-      mark_not_finite(block);
+    const bool finite = std::all_of(x + i, x + i + kValues, [](float v) { return std::isfinite(v); });
+    if constexpr (!std::is_same_v<Block, ggml::BlockNvfp4>) {
+      if (!finite) mark_not_finite(block);
     }
+    if (finite || std::is_same_v<Block, ggml::BlockNvfp4>) ggml::encode_block(x + i, block);
     std::memcpy(out, &block, sizeof block);
   }
 }

@@ -32,7 +32,7 @@ std::uint8_t ue4m3_from_amax(float amax) {
   const auto bits = std::bit_cast<std::uint32_t>(value < 448 ? value : 448.0F);
   const int exponent = static_cast<int>(bits >> 23) - 127 + 7;
   if (exponent <= 0) {
-    const int mantissa = static_cast<int>(value * 512 + 0.5F);
+    const auto mantissa = static_cast<int>(std::floor(value * 512 + 0.5F));
     return static_cast<std::uint8_t>(mantissa < 7 ? mantissa : 7);
   }
   // The carry of the mantissa moves into the exponent by itself.

@@ -91,18 +91,19 @@ void poison(const GgmlType& type, const float* x, std::int64_t n, float* y) {
 
 void round_ggml(const GgmlType& type, const float* x, std::int64_t n, float* out, QuantCounts& counts) {
   const Kernel kernel = kernel_of(type);
-  float values[ggml::kGgmlChunk];
+  float beside[ggml::kGgmlChunk];
   for (std::int64_t i = 0; i < n; i += ggml::kGgmlChunk) {
     const std::int64_t count = std::min(ggml::kGgmlChunk, n - i);
     const std::int64_t before = counts.nonfinite;
+    float* y = out == x ? beside : out + i;  // counts compare both
     if (kernel) {
-      kernel(x + i, count, values);
+      kernel(x + i, count, y);
     } else {
-      round_by_bytes(type, x + i, count, values);
+      round_by_bytes(type, x + i, count, y);
     }
-    count_ggml(x + i, values, count, type.block, counts);
-    if (kernel && counts.nonfinite > before) poison(type, x + i, count, values);
-    std::copy_n(values, count, out + i);
+    count_ggml(x + i, y, count, type.block, counts);
+    if (kernel && counts.nonfinite > before) poison(type, x + i, count, y);
+    if (y == beside) std::copy_n(beside, count, out + i);
   }
 }
 

@@ -9,11 +9,12 @@
 
 namespace quantmap {
 
-// n: whole blocks of the type (an error of the caller else); any values; out may be x. Counts, by block of
-// the type: nonfinite values (the others are then not looked at), blocks of zeros as zero_groups, blocks that
-// became zeros because their scale underflowed (beyond about 1e12: because ggml's search overflowed) as
-// underflow_blocks, finite values whose scale overflowed FP16, so that they decode to Inf or NaN, as
-// saturated. (A code clamped to its range is part of these formats' search and is not counted.)
+// n: whole blocks of the type (an error of the caller else); any values; out may be x, and does not overlap
+// it otherwise. Counts, by block of the type: nonfinite values (the others are then not looked at), blocks of
+// zeros as zero_groups, blocks that became zeros because their scale underflowed (beyond about 1e12: because
+// ggml's search overflowed) as underflow_blocks, finite values whose scale overflowed FP16, so that they
+// decode to Inf or NaN, as saturated. (A code clamped to its range is part of these formats' search and is
+// not counted.)
 void round_ggml(const GgmlType& type, const float* x, std::int64_t n, float* out, QuantCounts& counts);
 
 // The counts of blocks of `block` values x that decode to y. F16, block 1: nonfinite and saturated only.

@@ -26,14 +26,15 @@ TEST(GgmlWeights, OfTheDemoModelAreOthersBytes) {
     const std::int64_t rows = tensor->shape[0], cols = tensor->shape[1];
     std::vector<float> values(static_cast<std::size_t>(rows * cols));
     demo.read(name, 0, rows, values.data());
-    for (const auto& [kind, sum] : weight["sha256"].items()) {
+    for (const auto& item : weight["sha256"].items()) {
+      const std::string& kind = item.key();
       const auto types = ggml_types();
       const auto type =
           std::find_if(types.begin(), types.end(), [&](const GgmlType& t) { return t.name == kind; });
       ASSERT_NE(type, types.end()) << kind;
       std::string bytes(static_cast<std::size_t>(rows * cols / type->block * type->bytes), '\0');
       encode_ggml(*type, values.data(), rows * cols, reinterpret_cast<std::byte*>(bytes.data()));
-      EXPECT_EQ(sha256(bytes), sum.get<std::string>()) << name << " as " << kind;
+      EXPECT_EQ(sha256(bytes), item.value().get<std::string>()) << name << " as " << kind;
       ++checked;
     }
   }
