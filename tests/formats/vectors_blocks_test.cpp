@@ -1,4 +1,5 @@
 // Golden vectors of formats with blocks of their own: MX, NVFP4, NF4, GGUF.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ TEST(Vectors, mx) {
                                   : MxScaleRule::even;
     const std::vector<std::uint32_t> scales = words(c["scales"], 2);
     for (std::size_t block = 0; block < file["x"].size(); ++block) {
-      const std::string name = element + " " + mode + " block " + std::to_string(block);
+      const std::string name = fmt::format("{} {} block {}", element, mode, block);
       const std::vector<float> x = floats(file["x"][block]);
       const Encoded encoded = encode(spec, 1, 32, x.data());
       expect_all_equal(encoded.block_scales, std::vector{scales[block]}, name + " scale", checked);

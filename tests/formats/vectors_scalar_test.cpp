@@ -83,11 +83,11 @@ std::map<std::string, QuantSpec> gaussian_specs() {
   specs["bf16"] = spec_of("bf16");
   for (const char* id : {"fp8_e4m3", "fp8_e5m2"}) {
     const std::string name = id == std::string("fp8_e4m3") ? "e4m3fn" : "e5m2";
-    specs[name + " per-tensor amax/max"] = spec_of(id, Granularity::tensor);
-    specs[name + " per-row amax/max"] = spec_of(id, Granularity::row);
+    specs[fmt::format("{} per-tensor amax/max", name)] = spec_of(id, Granularity::tensor);
+    specs[fmt::format("{} per-row amax/max", name)] = spec_of(id, Granularity::row);
     QuantSpec unit = spec_of(id, Granularity::tensor);
     unit.source = ScaleSource::unit;
-    specs[name + " cast, no scale"] = unit;
+    specs[fmt::format("{} cast, no scale", name)] = unit;
   }
   for (const char* element : {"e2m3", "e3m2", "e2m1"}) {
     const std::string id = std::string(element == std::string("e2m1") ? "fp4_" : "fp6_") + element;
@@ -109,11 +109,11 @@ std::map<std::string, QuantSpec> gaussian_specs() {
                                : group == 0 ? Granularity::row
                                             : Granularity::group,
                                std::max(group, 0));
-      specs[id + " sym full " + where] = spec;
+      specs[fmt::format("{} sym full {}", id, where)] = spec;
       spec.range = IntegerRange::narrow;
-      specs[id + " sym narrow " + where] = spec;
+      specs[fmt::format("{} sym narrow {}", id, where)] = spec;
       spec.asymmetric = true;
-      specs[id + " asym " + where] = spec;
+      specs[fmt::format("{} asym {}", id, where)] = spec;
     }
   }
   const std::map<std::string, MxScaleRule> rules = {{"floor", MxScaleRule::floor},
