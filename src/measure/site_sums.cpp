@@ -1,19 +1,57 @@
 #include "measure/site_sums.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace quantmap {
 
+namespace {
+
+std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFU; }
+
+// The k-th smallest magnitude, from 0: magnitudes sort like their bits, so two counts of 16 bits each find it
+// in two passes over x that write nothing (sorting a copy took 7 % of a reference-only run).
+class Select {
+ public:
+  Select(const float* x, std::int64_t count) : x_(x), count_(count), high_(kBins) {
+    for (std::int64_t i = 0; i < count_; ++i) ++high_[magnitude_bits(x_[i]) >> 16];
+  }
+  float kth(std::int64_t k) {
+    const auto high = find(high_, k);
+    if (low_of_ != high) {
+      low_.assign(kBins, 0);
+      low_of_ = high;
+      for (std::int64_t i = 0; i < count_; ++i)
+        if (const std::uint32_t bits = magnitude_bits(x_[i]); bits >> 16 == high) ++low_[bits & 0xFFFFU];
+    }
+    return std::bit_cast<float>(high << 16 | find(low_, k));
+  }
+
+ private:
+  static constexpr std::size_t kBins = std::size_t{1} << 16;
+  // The bin that holds the k-th; k becomes its place in the bin.
+  static std::uint32_t find(const std::vector<std::uint32_t>& bins, std::int64_t& k) {
+    std::uint32_t bin = 0;
+    for (; k >= static_cast<std::int64_t>(bins[bin]); ++bin) k -= static_cast<std::int64_t>(bins[bin]);
+    return bin;
+  }
+
+  const float* x_;
+  std::int64_t count_;
+  std::vector<std::uint32_t> high_, low_;
+  std::uint32_t low_of_ = ~std::uint32_t{0};
+};
+
+}  // namespace
+
 double median_abs(const float* x, std::int64_t count) {
-  std::vector<float> sizes(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) sizes[static_cast<std::size_t>(i)] = std::abs(x[i]);
-  const auto middle = sizes.begin() + count / 2;
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  if (count % 2 == 1) return *middle;
-  const float below = *std::max_element(sizes.begin(), middle);
-  return (double{below} + double{*middle}) / 2;
+  Select select(x, count);
+  const float upper = select.kth(count / 2);
+  if (count % 2 == 1) return upper;
+  return (double{select.kth(count / 2 - 1)} + double{upper}) / 2;
 }
 
 void SiteSums::add_row(const RowDifference& d, std::int64_t count, bool massive) {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "core/random.hpp"
 #include "measure/divergence_sums.hpp"
 
 namespace quantmap {
@@ -18,6 +20,25 @@ TEST(MedianAbs, OfAnEvenCountIsTheMeanOfTheMiddleTwo) {
   const std::vector<float> odd = {-3, 1, 2}, even = {-4, 1, 3, -2};
   EXPECT_EQ(median_abs(odd.data(), 3), 2.0);
   EXPECT_EQ(median_abs(even.data(), 4), 2.5);
+}
+
+TEST(MedianAbs, EqualsSortingForEverySizeAndScale) {
+  SplitMix64 random(5);
+  for (const std::size_t size : {1U, 2U, 3U, 10U, 1001U, 4096U})
+    for (const int spread : {0, 1, 30}) {
+      std::vector<float> x(size);
+      for (float& v : x)
+        v = static_cast<float>(
+            std::ldexp(random.uniform() - 0.5, static_cast<int>(random.next() % 61) * spread / 30));
+      if (size > 2) x[1] = -0.0F;
+      std::vector<float> sorted = x;
+      for (float& v : sorted) v = std::abs(v);
+      std::sort(sorted.begin(), sorted.end());
+      const double middle = sorted[size / 2];
+      EXPECT_EQ(median_abs(x.data(), static_cast<std::int64_t>(size)),
+                size % 2 == 1 ? middle : (middle + double{sorted[size / 2 - 1]}) / 2)
+          << size << " values, spread " << spread;
+    }
 }
 
 TEST(SiteSums, RowsWithMassiveActivationsAreLeftOutOfTheRestOnly) {
