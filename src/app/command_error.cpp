@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/capture_input.hpp"
 #include "app/error_run.hpp"
 #include "capture/layout.hpp"
 #include "core/error.hpp"
@@ -76,10 +77,7 @@ void narrow(const po::variables_map& values, const ErrorSelection& possible, con
 }
 
 void take_from_capture(const po::variables_map& values, ErrorRequest& request) {
-  for (const char* option : {"text", "token-ids", "ctx", "windows", "bos"})
-    if (values.count(option))
-      fail_usage(fmt::format("--{}", option), "a capture brings its own tokens and windows");
-  if (!values["compute"].defaulted()) fail_usage("--compute", "a capture brings its own");
+  refuse_text_options(values);
   narrow(values, captured_kinds(), "it needs the model: a capture holds the reference's tensors only",
          request.selection);
 }

@@ -1,3 +1,4 @@
+#include "app/capture_input.hpp"
 #include "app/outlier_run.hpp"
 #include "core/error.hpp"
 
@@ -10,7 +11,7 @@ using Words = std::vector<std::string>;
 CommandSpec outliers_spec() {
   CommandSpec spec;
   spec.name = "outliers";
-  spec.usage = "MODEL (--text F | --token-ids F) [--schemes S…] [options]";
+  spec.usage = "(MODEL (--text F | --token-ids F) | CAPTURE.h5) [--schemes S…] [options]";
   spec.does =
       "Massive activations (layer, token, channel, size, onset), how heavy-tailed every site is, and, for "
       "the\n"
@@ -37,7 +38,9 @@ int run_outliers(const CommandLine& line) {
   if (!values) return 0;
   request.command_line = line.text;
   request.input = input_request("outliers", *values);
-  if (request.input.text.empty() && request.input.token_ids.empty())
+  if (Capture::is_hdf5(request.input.model))
+    refuse_text_options(*values);
+  else if (request.input.text.empty() && request.input.token_ids.empty())
     fail_usage("outliers", "give one of --text and --token-ids");
   Words words;
   for (const char* name : {"schemes", "scheme"})

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/capture_input.hpp"
 #include "app/evaluation_records.hpp"
 #include "app/interrupt.hpp"
-#include "app/machine.hpp"
-#include "app/version.hpp"
 #include "core/error.hpp"
-#include "core/parallel.hpp"
 #include "core/progress.hpp"
 #include "store/database.hpp"
 #include "sweep/errors.hpp"
@@ -53,10 +51,12 @@ LayerErrorRecord error_record(const SiteError& row) {
 class ErrorRun {
  public:
   explicit ErrorRun(const ErrorRequest& request) : request_(request) {
-    if (Capture::is_hdf5(request.input.model))
-      open_capture();
-    else
+    if (Capture::is_hdf5(request.input.model)) {
+      capture_.emplace(Capture::open(request.input.model));
+      input_ = captured_input(*capture_, request.selection.needs_text());
+    } else {
       checkpoint_.emplace(Checkpoint::open(request.input.model));
+    }
   }
 
   ErrorResult run() {
@@ -90,58 +90,12 @@ class ErrorRun {
   }
 
  private:
-  void open_capture() {
-    capture_.emplace(Capture::open(request_.input.model));
-    const CaptureInfo& info = capture_->info();
-    if (info.windows > 0 && !capture_->keeps_all_rows() && request_.selection.needs_text())
-      fail_input("capture", request_.input.model, "some tokens of its windows were left out",
-                 "whole windows (captured without --every and --tokens)",
-                 fmt::format("{} of {} tokens", capture_->rows().size(), info.ctx));
-    std::vector<std::vector<std::int32_t>> ids;
-    for (std::int64_t w = 0; w < info.windows; ++w) {
-      const auto tokens = capture_->tokens(w);
-      ids.emplace_back(tokens.begin(), tokens.end());
-    }
-    input_.protocol.ctx = info.ctx;
-    if (!ids.empty()) input_.windows = windows_of_ids(std::move(ids), input_.protocol);
-  }
-
-  // A run on a capture is one on the model and the text that it was taken from.
-  void describe_capture(RunRecord& run) const {
-    const CaptureInfo& info = capture_->info();
-    run.command = request_.command;
-    run.command_line = request_.command_line;
-    run.version = kVersion;
-    run.git_revision = kGitRevision;
-    run.machine = machine();
-    run.device = "cpu";
-    run.threads = thread_count();
-    run.seed = request_.common.seed;
-    run.started_at = now_utc();
-    run.model = request_.input.model;
-    run.model_type = info.model_type;
-    run.model_sha256 = info.model_sha256;
-    run.tokenizer_sha256 = info.tokenizer_sha256;
-    run.text_sha256 = info.text_sha256;
-    run.token_ids_sha256 = info.token_ids_sha256;
-    run.text = info.text;
-    run.ctx = info.ctx;
-    run.windows = static_cast<std::int64_t>(input_.windows.size());
-    run.bos = info.bos;
-    run.compute = compute_name(info.compute);
-    run.first_ids = "[]";
-    auto notes = nlohmann::json::array(
-        {"from a capture: local errors of what it holds; inherited and total errors and attention need the "
-         "model"});
-    if (info.store != StoreType::f32)
-      notes.push_back("the capture keeps rounded values: these are not the model's errors to the bit");
-    run.notes = notes.dump();
-  }
-
   void describe(RunRecord& run, const SweepPlan& plan) const {
     const bool text = request_.selection.needs_text();
     if (capture_)
-      describe_capture(run);
+      run = describe_captured_run(request_.command, request_.command_line, request_.common, *capture_, input_,
+                                  "from a capture: local errors of what it holds; inherited and total errors "
+                                  "and attention need the model");
     else
       run = describe_run(request_.command, request_.command_line, request_.common, request_.input,
                          *checkpoint_, input_);

@@ -4,9 +4,12 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "app/capture_input.hpp"
 #include "app/evaluation_records.hpp"
 #include "app/interrupt.hpp"
+#include "core/error.hpp"
 #include "core/progress.hpp"
 #include "store/database.hpp"
 #include "sweep/outliers.hpp"
@@ -91,17 +94,29 @@ OutlierShareRecord share_record(const OutlierShare& share) {
 
 class Run {
  public:
-  explicit Run(const OutlierRequest& request)
-      : request_(request),
-        checkpoint_(Checkpoint::open(request.input.model)),
-        input_(read_text_input(request.input, checkpoint_)) {}
+  explicit Run(const OutlierRequest& request) : request_(request) {
+    if (Capture::is_hdf5(request.input.model)) {
+      capture_.emplace(Capture::open(request.input.model));
+      input_ = captured_input(*capture_, true);
+      if (input_.windows.empty())
+        fail_input("capture", request.input.model, "it holds no activations", "windows of tokens",
+                   "weights only");
+    } else {
+      checkpoint_.emplace(Checkpoint::open(request.input.model));
+      input_ = read_text_input(request.input, *checkpoint_);
+    }
+  }
 
   OutlierRun run() {
+    const Compute compute = capture_ ? capture_->info().compute : request_.input.compute;
     OutlierJob job;
-    job.checkpoint = &checkpoint_;
+    if (capture_)
+      job.capture = &*capture_;
+    else
+      job.checkpoint = &*checkpoint_;
     job.walkers.resize(1);
     for (const Scheme& scheme : request_.schemes) job.walkers.push_back({scheme, {}});
-    for (Walker& walker : job.walkers) walker.compute = request_.input.compute;
+    for (Walker& walker : job.walkers) walker.compute = compute;
     job.windows = &input_.windows;
     const SweepPlan plan = plan_outliers(job, request_.common.memory.value_or(default_memory()));
     OutlierRun result;
@@ -125,11 +140,16 @@ class Run {
 
  private:
   void describe(RunRecord& run, const SweepPlan& plan) const {
-    run =
-        describe_run("outliers", request_.command_line, request_.common, request_.input, checkpoint_, input_);
+    if (capture_)
+      run = describe_captured_run("outliers", request_.command_line, request_.common, *capture_, input_,
+                                  "from a capture: the sites that it holds");
+    else
+      run = describe_run("outliers", request_.command_line, request_.common, request_.input, *checkpoint_,
+                         input_);
     run.plan_windows = plan.windows_per_pass;
     auto notes = nlohmann::json::parse(run.notes);
-    for (const std::string& note : grid_notes(checkpoint_)) notes.push_back(note);
+    if (checkpoint_)
+      for (const std::string& note : grid_notes(*checkpoint_)) notes.push_back(note);
     run.notes = notes.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     std::vector<std::string> choices;
     for (const Scheme& scheme : request_.schemes) choices.push_back(scheme.spelling());
@@ -157,7 +177,8 @@ class Run {
   }
 
   const OutlierRequest& request_;
-  Checkpoint checkpoint_;
+  std::optional<Checkpoint> checkpoint_;  // or
+  std::optional<Capture> capture_;
   TextInput input_;
 };
 

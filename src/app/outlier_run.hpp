@@ -11,7 +11,7 @@
 namespace quantmap {
 
 struct OutlierRequest {
-  InputRequest input;
+  InputRequest input;           // the model, or a capture of it, which brings its own text and compute
   std::vector<Scheme> schemes;  // whose formats' errors are looked at; may be empty
   std::string command_line;
   CommonOptions common;

@@ -28,6 +28,8 @@ std::string site_name(int layer, LayerSlot slot, LinearId id) {
       return attention_name(layer) + " value";
     case LayerSlot::stream:
       return layer == 0 ? std::string(kEmbedding) + " output" : layer_name(layer - 1) + " output";
+    case LayerSlot::layer_output:
+      return layer_name(layer) + " output";
     default:
       return linear_name(layer, id) + (slot == output_slot(id) ? " output" : " input");
   }
@@ -39,8 +41,10 @@ struct CapturedSlot {
   LinearId id;
 };
 std::vector<CapturedSlot> captured_slots() {
-  std::vector<CapturedSlot> slots = {
-      {LayerSlot::key, LinearId::k}, {LayerSlot::value, LinearId::v}, {LayerSlot::stream, LinearId::q}};
+  std::vector<CapturedSlot> slots = {{LayerSlot::key, LinearId::k},
+                                     {LayerSlot::value, LinearId::v},
+                                     {LayerSlot::stream, LinearId::q},
+                                     {LayerSlot::layer_output, LinearId::q}};
   for (const LinearId id : kLayerLinears) {
     slots.push_back({input_slot(id), id});
     slots.push_back({output_slot(id), id});

@@ -112,11 +112,11 @@ QuantSpec OutlierTables::spec_of(const Walker& walker, const Place& place) const
 }
 
 void OutlierTables::measure_layer(int layer, std::int64_t first_window, const LayerTensors& tensors) {
-  if (layer == 0)
+  if (layer == 0 && tensors.has(LayerSlot::stream))
     measure_place({LayerSlot::stream, -1, site_name(-1, LayerSlot::stream)}, {kEmbeddingPlace, 0},
                   first_window, tensors);
   for (std::size_t place = 0; place < kPlaces.size(); ++place)
-    if (tensors.keeps(kPlaces.at(place)))
+    if (tensors.has(kPlaces.at(place)))
       measure_place({kPlaces.at(place), layer, site_name(layer, kPlaces.at(place))},
                     {layer, static_cast<int>(place)}, first_window, tensors);
 }

@@ -9,15 +9,19 @@
 namespace quantmap {
 namespace {
 
+const ModelConfig& config_of(const OutlierJob& job) {
+  return job.capture ? job.capture->config() : job.checkpoint->config();
+}
+
 LayerWalk layer_walk(const OutlierJob& job) {
-  return {job.checkpoint, {job.walkers[0]}, job.windows, OutlierTables::slots(), 0};
+  return {job.checkpoint, {job.walkers[0]}, job.windows, OutlierTables::slots(), 0, job.capture};
 }
 
 }  // namespace
 
 SweepPlan plan_outliers(const OutlierJob& job, std::int64_t memory) {
-  require_whole_blocks(job.walkers, job.checkpoint->config());
-  const OutlierTables tables(job.checkpoint->config(), job.walkers);
+  require_whole_blocks(job.walkers, config_of(job));
+  const OutlierTables tables(config_of(job), job.walkers);
   const LayerWalk walk = layer_walk(job);
   const int threads = thread_count();
   const auto schemes = static_cast<std::int64_t>(job.walkers.size()) - 1;
@@ -28,12 +32,12 @@ SweepPlan plan_outliers(const OutlierJob& job, std::int64_t memory) {
 }
 
 OutlierResult measure_outliers(const OutlierJob& job, const SweepPlan& plan) {
-  OutlierTables tables(job.checkpoint->config(), job.walkers);
+  OutlierTables tables(config_of(job), job.walkers);
   LayerWalk walk = layer_walk(job);
   walk.windows_per_pass = plan.windows_per_pass;
   double done = 0, total = 0;
   for (const EvalWindow& window : *job.windows) total += static_cast<double>(window.ids.size());
-  total *= job.checkpoint->config().layers;
+  total *= config_of(job).layers;
   const auto begin = [&](double tokens) {
     if (job.interrupted && job.interrupted()) throw Error(ErrorKind::interrupted, "interrupted");
     if (job.progress) job.progress(done, total);

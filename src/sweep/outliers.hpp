@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "capture/reader.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "evals/protocol.hpp"
 #include "sweep/outlier_tables.hpp"
@@ -13,8 +14,9 @@
 namespace quantmap {
 
 struct OutlierJob {
-  const Checkpoint* checkpoint = nullptr;
-  std::vector<Walker> walkers;  // [0]: the reference, the only one that walks; then the formats to judge
+  const Checkpoint* checkpoint = nullptr;  // this, or
+  const Capture* capture = nullptr;  // a capture of whole windows: of what it holds, the same to the bit
+  std::vector<Walker> walkers;       // [0]: the reference, the only one that walks; then the formats to judge
   const std::vector<EvalWindow>* windows = nullptr;
   std::function<void(double done, double total)> progress;  // may be empty
   std::function<bool()> interrupted;                        // asked between layers; may be empty
