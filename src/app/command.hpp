@@ -30,5 +30,6 @@ int run_query(const CommandLine& line);
 int run_formats(const CommandLine& line);
 int run_bench(const CommandLine& line);
 int run_demo(const CommandLine& line);
+int run_size(const CommandLine& line);
 
 }  // namespace quantmap

@@ -17,7 +17,8 @@
 namespace quantmap {
 namespace {
 
-constexpr std::array<Command, 8> kCommands = {{
+constexpr std::array<Command, 9> kCommands = {{
+    {"size", "MODEL|config.json", "memory map and roofline of any scheme, no weights needed", run_size},
     {"eval", "MODEL --text F --schemes S…", "perplexity and KL divergence of many schemes in one pass",
      run_eval},
     {"capture", "MODEL --text F --output F.h5", "weights, activations, keys and values to HDF5", run_capture},

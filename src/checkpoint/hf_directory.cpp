@@ -47,7 +47,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   return out;
 }
 
-HfDirectory open_shards(const fs::path& directory) {
+HfDirectory open_shards(const fs::path& directory, bool list_only) {
   const fs::path index_path = directory / kIndex;
   const std::map<std::string, std::string> weight_map = read_index(index_path);
   std::map<std::string, std::size_t> shards;
@@ -61,7 +61,7 @@ HfDirectory open_shards(const fs::path& directory) {
   std::set<std::string> unlisted;
   for (auto& [shard, position] : shards) {
     position = out.shards.size();
-    out.shards.push_back(SafetensorsFile::open(directory / shard));
+    out.shards.push_back(SafetensorsFile::open(directory / shard, list_only));
     for (const SafetensorsEntry& entry : out.shards.back().tensors()) {
       const auto listed = weight_map.find(entry.name);
       if (listed != weight_map.end() && listed->second == shard)
@@ -70,10 +70,15 @@ HfDirectory open_shards(const fs::path& directory) {
         unlisted.insert(fmt::format("{} of {}", entry.name, shard));
     }
   }
-  for (const auto& [tensor, shard] : weight_map)
-    if (!out.shards[shards.at(shard)].find(tensor))
+  for (const auto& [tensor, shard] : weight_map) {
+    if (out.shards[shards.at(shard)].find(tensor)) continue;
+    if (list_only)
+      out.warnings.push_back(fmt::format("the index places tensor {} in {}, and it is not there",
+                                         quantmap::quoted(tensor), shard));
+    else
       fail_input(kBadIndex, index_path.string(), "tensor " + quantmap::quoted(tensor), "it in " + shard,
                  "no such tensor there");
+  }
   if (!unlisted.empty())
     out.warnings.push_back(
         fmt::format("{} tensors are not read, for the index does not place them there: {}{}", unlisted.size(),
@@ -83,14 +88,14 @@ HfDirectory open_shards(const fs::path& directory) {
 
 }  // namespace
 
-HfDirectory open_hf_directory(const fs::path& directory) {
+HfDirectory open_hf_directory(const fs::path& directory, bool list_only) {
   if (!is_there(directory / kSingle)) {
-    if (is_there(directory / kIndex)) return open_shards(directory);
+    if (is_there(directory / kIndex)) return open_shards(directory, list_only);
     fail_input("cannot open model", directory.string(), "no tensor file",
                fmt::format("{} or {}", kSingle, kIndex), "neither");
   }
   HfDirectory out;
-  out.shards.push_back(SafetensorsFile::open(directory / kSingle));
+  out.shards.push_back(SafetensorsFile::open(directory / kSingle, list_only));
   for (const SafetensorsEntry& entry : out.shards[0].tensors()) out.tensors.push_back({0, &entry});
   return out;
 }

@@ -24,7 +24,8 @@ struct HfDirectory {
 };
 
 // Throws Error (input): no such file, a shard that is missing (before any is opened), an index that disagrees
-// with its shards.
-HfDirectory open_hf_directory(const std::filesystem::path& directory);
+// with its shards. `list_only`: nothing is going to be read, so that an index naming tensors that are not
+// there is a warning, and tensors of an unknown dtype are kept.
+HfDirectory open_hf_directory(const std::filesystem::path& directory, bool list_only = false);
 
 }  // namespace quantmap

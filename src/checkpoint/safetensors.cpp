@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 
@@ -49,11 +50,12 @@ struct SafetensorsFile::State {
   std::span<const std::byte> bytes;
   std::vector<SafetensorsEntry> tensors;
   std::unordered_map<std::string_view, std::size_t> index;  // keys point into `tensors`
+  std::deque<std::string> unknown_dtypes;                   // entries point into it
 
-  void read();
+  void read(bool keep_unknown);
 };
 
-void SafetensorsFile::State::read() {
+void SafetensorsFile::State::read(bool keep_unknown) {
   std::uint64_t header = 0;
   if (bytes.size() < sizeof header)
     fail_input(kWhat, name, "header length", "8 bytes", fmt::format("a file of {} bytes", bytes.size()));
@@ -67,7 +69,7 @@ void SafetensorsFile::State::read() {
   const auto buffer = bytes.subspan(sizeof header + header);
   const auto buffer_size = static_cast<std::int64_t>(buffer.size());
 
-  std::vector<SafetensorsInfo> infos = parse_safetensors_header(json, name);
+  std::vector<SafetensorsInfo> infos = parse_safetensors_header(json, name, keep_unknown);
   // By offset; tensors without values may share one and keep the header's order.
   std::stable_sort(infos.begin(), infos.end(),
                    [](const auto& a, const auto& b) { return a.offsets < b.offsets; });
@@ -85,14 +87,18 @@ void SafetensorsFile::State::read() {
     if (first != end)
       fail_input(kWhat, name, place(), fmt::format("a begin at {}, where the tensor before ends", end),
                  found() + (first > end ? ", a hole" : ", an overlap"));
-    if (const std::int64_t bytes_needed = needed_bytes(info, name); last - first != bytes_needed)
+    if (!info.dtype) {
+      unknown_dtypes.push_back(std::move(info.unknown_dtype));
+    } else if (const std::int64_t bytes_needed = needed_bytes(info, name); last - first != bytes_needed) {
       fail_input(kWhat, name,
                  fmt::format("tensor {}: {} {}", quantmap::quoted(info.name), info.dtype->name,
                              shape_text(info.shape)),
                  fmt::format("{} bytes", bytes_needed), fmt::format("{} in data_offsets", last - first));
+    }
     end = last;
     tensors.push_back({.name = std::move(info.name),
-                       .dtype = info.dtype->name,
+                       .dtype = info.dtype ? info.dtype->name : std::string_view(unknown_dtypes.back()),
+                       .known_dtype = info.dtype != nullptr,
                        .shape = std::move(info.shape),
                        .data = buffer.data() + first,
                        .bytes = last - first});
@@ -109,12 +115,12 @@ SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
 SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
 SafetensorsFile::~SafetensorsFile() = default;
 
-SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path, bool keep_unknown) {
   auto state = std::make_unique<State>();
   state->map.emplace(path);
   state->name = state->map->name();
   state->bytes = state->map->bytes();
-  state->read();
+  state->read(keep_unknown);
   return SafetensorsFile(std::move(state));
 }
 
@@ -122,7 +128,7 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, const s
   auto state = std::make_unique<State>();
   state->name = name;
   state->bytes = bytes;
-  state->read();
+  state->read(false);
   return SafetensorsFile(std::move(state));
 }
 

@@ -16,7 +16,8 @@ namespace quantmap {
 
 struct SafetensorsEntry {
   std::string name;
-  std::string_view dtype;           // as in the file: `BF16`; a name from the table of known types
+  std::string_view dtype;   // as in the file: `BF16`; a name from the table of known types
+  bool known_dtype = true;  // false: only where unknown types are kept; bytes are the offsets' word alone
   std::vector<std::int64_t> shape;  // row-major; of F4 and F6 types it counts values
   const std::byte* data = nullptr;  // any alignment: an odd-sized tensor may come before
   std::int64_t bytes = 0;
@@ -25,7 +26,8 @@ struct SafetensorsEntry {
 // Move-only. Entries point into it.
 class SafetensorsFile {
  public:
-  static SafetensorsFile open(const std::filesystem::path& path);
+  // `keep_unknown`: a tensor of an unknown dtype is listed instead of refused (nobody can read it).
+  static SafetensorsFile open(const std::filesystem::path& path, bool keep_unknown = false);
   // A file already in memory; `bytes` must outlive the result. `name` is used in messages.
   static SafetensorsFile parse(std::span<const std::byte> bytes, const std::string& name);
   SafetensorsFile(SafetensorsFile&&) noexcept;

@@ -32,7 +32,7 @@ enum class Level { top, tensors, entry, numbers, metadata, end };
 
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit HeaderReader(const std::string& file) : file_(file) {}
+  HeaderReader(const std::string& file, bool keep_unknown) : file_(file), keep_unknown_(keep_unknown) {}
 
   std::vector<SafetensorsInfo> take() { return std::move(infos_); }
 
@@ -68,7 +68,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         if (!names_.insert(key).second)
           fail_input(kWhat, file_, fmt::format("key {} occurs twice in the header", quantmap::quoted(key)));
         in_metadata_ = key == "__metadata__";
-        if (!in_metadata_) infos_.push_back({.name = key, .dtype = nullptr, .shape = {}, .offsets = {}});
+        if (!in_metadata_)
+          infos_.push_back({.name = key, .dtype = nullptr, .unknown_dtype = {}, .shape = {}, .offsets = {}});
         seen_ = {};
         break;
       case Level::entry:
@@ -85,7 +86,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (level_ != Level::entry || key_ != "dtype") unexpected("a string " + quantmap::quoted(text));
     SafetensorsInfo& info = infos_.back();
     info.dtype = find_type(text);
-    if (!info.dtype)
+    if (!info.dtype && keep_unknown_) info.unknown_dtype = text;
+    if (!info.dtype && !keep_unknown_)
       fail_input(kWhat, file_, place() + ": unknown dtype", "a type such as F32, F16, BF16",
                  quantmap::quoted(text));
     return true;
@@ -156,6 +158,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& file_;
+  bool keep_unknown_;
   Level level_ = Level::top;
   bool in_metadata_ = false;
   std::string key_;
@@ -166,13 +169,14 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-std::vector<SafetensorsInfo> parse_safetensors_header(std::string_view json, const std::string& file) {
+std::vector<SafetensorsInfo> parse_safetensors_header(std::string_view json, const std::string& file,
+                                                      bool keep_unknown) {
   // Checked here because the parser skips a byte order mark, and takes a NUL for the end of the text.
   if (json.empty() || json.front() != '{')
     fail_input(kWhat, file, "the header", "JSON that starts with {", quantmap::quoted(json.substr(0, 1)));
   if (const std::size_t at = json.find('\0'); at != json.npos)
     fail_input(kWhat, file, fmt::format("the header is not JSON at byte {} of it", at), "text", "a NUL byte");
-  HeaderReader reader(file);
+  HeaderReader reader(file, keep_unknown);
   nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
   return reader.take();
 }

@@ -16,13 +16,15 @@ struct SafetensorsType {
 
 struct SafetensorsInfo {
   std::string name;
-  const SafetensorsType* dtype = nullptr;
+  const SafetensorsType* dtype = nullptr;  // null: unknown, and kept
+  std::string unknown_dtype;               // as the file names it, where it is unknown
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> offsets;  // begin and end in the buffer
 };
 
-// Entries as they stand, each complete, known by type, and named once; offsets and sizes are not yet checked.
-// Throws Error (input) naming `file`.
-std::vector<SafetensorsInfo> parse_safetensors_header(std::string_view json, const std::string& file);
+// Entries as they stand, each complete, known by type (unless `keep_unknown`), and named once; offsets and
+// sizes are not yet checked. Throws Error (input) naming `file`.
+std::vector<SafetensorsInfo> parse_safetensors_header(std::string_view json, const std::string& file,
+                                                      bool keep_unknown = false);
 
 }  // namespace quantmap
