@@ -31,5 +31,7 @@ int run_formats(const CommandLine& line);
 int run_bench(const CommandLine& line);
 int run_demo(const CommandLine& line);
 int run_size(const CommandLine& line);
+int run_inspect(const CommandLine& line);
+int run_first_look(const CommandLine& line);  // `quantmap MODEL`: `arguments` begins with MODEL
 
 }  // namespace quantmap

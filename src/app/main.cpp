@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "app/command.hpp"
 #include "app/options.hpp"
@@ -17,7 +19,9 @@
 namespace quantmap {
 namespace {
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 10> kCommands = {{
+    {"inspect", "MODEL|FILE.json", "the three choices that a checkpoint hides, and its contradictions",
+     run_inspect},
     {"size", "MODEL|config.json", "memory map and roofline of any scheme, no weights needed", run_size},
     {"eval", "MODEL --text F --schemes S…", "perplexity and KL divergence of many schemes in one pass",
      run_eval},
@@ -41,7 +45,8 @@ std::string help() {
     text += fmt::format("  {:<8} {:<31} {}\n", command.name, command.usage, command.does);
   text +=
       "\nMODEL is a directory with config.json and safetensors, or a .gguf file.\n"
-      "quantmap COMMAND --help has all options and examples. First try:  quantmap demo\n";
+      "quantmap MODEL alone is a first look; quantmap COMMAND --help has all options and examples.\n"
+      "First try:  quantmap demo\n";
   return text;
 }
 
@@ -65,6 +70,14 @@ int run_command(int argc, char** argv) {
     for (int i = 0; i < argc; ++i) line.text.append(i ? " " : "").append(argv[i]);
     line.arguments.assign(argv + 2, argv + argc);
     return command.run(line);
+  }
+  // Not a command: a model, if there is one of that name.
+  std::error_code ignored;
+  if (!name.starts_with('-') && std::filesystem::exists(name, ignored)) {
+    CommandLine line;
+    for (int i = 0; i < argc; ++i) line.text.append(i ? " " : "").append(argv[i]);
+    line.arguments.assign(argv + 1, argv + argc);
+    return run_first_look(line);
   }
   std::string known;
   for (const Command& command : kCommands) known.append(known.empty() ? "" : ", ").append(command.name);

@@ -233,7 +233,8 @@ bool ModuleReader::read(ModuleContents& out) {
   }
   out.format = weight->dtype;
   out.parameters = product(weight->shape);
-  out.matrix = weight->shape.size() >= 2;
+  out.dimensions = weight->shape.size();
+  out.matrix = out.dimensions >= 2;
   out.cols = weight->shape.empty() ? 1 : weight->shape.back();
   out.rows = out.cols > 0 ? out.parameters / out.cols : 0;
   out.weight_bytes = weight->bytes;

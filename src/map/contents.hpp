@@ -43,6 +43,7 @@ struct ModuleContents {
   std::int64_t weight_bytes = 0;    // codes, scales, zero points, indices
   bool input_scale = false;         // static activations
   bool matrix = false;              // two dimensions or more
+  std::size_t dimensions = 0;       // of a plain weight
 };
 
 struct Contents {

@@ -250,21 +250,25 @@ QuantConfig read_quant_config_of_folder(const fs::path& folder, const QuantJson&
   return out;
 }
 
+const QuantGroup* group_of(const QuantConfig& config, const MapModule& module, const std::string& name) {
+  if (config.ignore.matches(name)) return nullptr;
+  if (config.experts_only && module.part != Part::experts) return nullptr;
+  for (const QuantGroup& group : config.groups) {
+    const bool named = group.matcher.matches(name, "");
+    // The head is a Linear that most tools leave alone unless it is named.
+    if (module.part == Part::lm_head && !config.head_by_default && !named) continue;
+    if (group.targets.empty() || named || group.matcher.matches(name)) return &group;
+  }
+  return nullptr;
+}
+
 StoredLinear stored_by(const QuantConfig& config, const MapModule& module, const std::string& name) {
   StoredLinear stored;
-  if (module.part == Part::lm_head && !config.head_by_default &&
-      std::none_of(config.groups.begin(), config.groups.end(),
-                   [&](const QuantGroup& group) { return group.matcher.matches(name, ""); }))
-    return stored;
-  if (config.experts_only && module.part != Part::experts) return stored;
-  if (config.ignore.matches(name)) return stored;
-  for (const QuantGroup& group : config.groups) {
-    if (!group.targets.empty() && !group.matcher.matches(name)) continue;
-    if (group.weights) stored.weight = group.weights->spec;
-    if (group.activations) stored.activation = group.activations->spec;
-    stored.index_per_input = group.index_per_input;
-    return stored;
-  }
+  const QuantGroup* group = group_of(config, module, name);
+  if (!group) return stored;
+  if (group->weights) stored.weight = group->weights->spec;
+  if (group->activations) stored.activation = group->activations->spec;
+  stored.index_per_input = group->index_per_input;
   return stored;
 }
 

@@ -67,7 +67,9 @@ QuantConfig read_quant_config_of_folder(const std::filesystem::path& folder, con
 // Whether a document is a model's configuration rather than only a quantization's.
 bool is_model_config(const nlohmann::json& document);
 
-// How the module of this name is stored, by the configuration.
+// The group that the module of this name falls under; null: it is left alone.
+const QuantGroup* group_of(const QuantConfig& config, const MapModule& module, const std::string& name);
+// How it is stored, by the configuration.
 StoredLinear stored_by(const QuantConfig& config, const MapModule& module, const std::string& name);
 WeightChoice choice_of(const QuantConfig& config);
 // A format that has no row in the registry, so that its bytes cannot be counted; empty: all have one.
