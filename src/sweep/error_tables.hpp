@@ -16,6 +16,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "checkpoint/tensor_source.hpp"
@@ -100,7 +101,10 @@ class ErrorTables {
     int place = 0;
     TensorKind kind = TensorKind::weight;
     ErrorScope scope = ErrorScope::local;
-    auto operator<=>(const Key&) const = default;
+    bool operator<(const Key& other) const {
+      return std::tie(walker, layer, place, kind, scope) <
+             std::tie(other.walker, other.layer, other.place, other.kind, other.scope);
+    }
   };
   struct Tile {
     std::size_t window = 0;
