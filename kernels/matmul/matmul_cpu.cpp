@@ -75,6 +75,9 @@ ProductCache& cache() {
 }
 
 void execute(const Product& product, const void* x, const void* w, float* y) {
+  // OpenMP's number of threads belongs to the thread that sets it, and oneDNN's gemm cuts sums by it.
+  thread_local const bool alone = (omp_set_num_threads(1), true);
+  static_cast<void>(alone);
   thread_local dnnl::stream stream(engine());
   thread_local std::vector<std::byte> scratch;
   if (scratch.size() < product.scratch + 64) scratch.resize(product.scratch + 64);

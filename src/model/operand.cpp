@@ -31,7 +31,8 @@ void to_k_blocks(const T* from, std::int64_t rows, std::int64_t cols, std::int64
 // Specs whose result needs the whole matrix at once: double quantization averages all block maxima, and tiles
 // that chunks of kChunkRows would cut, and `mse` for one scale tries it on all values.
 bool needs_whole_matrix(const QuantSpec& spec) {
-  return spec.nested || (spec.method == Method::mse && spec.granularity == Granularity::tensor) || (spec.granularity == Granularity::tile && kChunkRows % spec.tile_rows != 0);
+  return spec.nested || (spec.method == Method::mse && spec.granularity == Granularity::tensor) ||
+         (spec.granularity == Granularity::tile && kChunkRows % spec.tile_rows != 0);
 }
 
 // The form in which a Linear's weights meet its activations. FP8 groups along a row are decoded, as INT4

@@ -142,7 +142,7 @@ TEST(GgmlBlocks, ManyBlocksAreEachBlockAlone) {
 TEST(GgmlBlocks, RefusesWhatItCannotDecode) {
   float out[32];
   const std::byte data[64] = {};
-  EXPECT_THROW(decode_ggml(*find_ggml_type(2), data, 33, out), Error);   // not whole blocks
+  EXPECT_THROW(decode_ggml(*find_ggml_type(2), data, 33, out), Error);  // not whole blocks
   EXPECT_THROW(decode_ggml(*find_ggml_type(9), data, 32, out), Error);  // known, not decoded
   try {
     decode_ggml(*find_ggml_type(9), data, 32, out);
