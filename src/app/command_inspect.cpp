@@ -41,7 +41,7 @@ int run_inspect(const CommandLine& line) {
   const auto values = parse_command(line, inspect_spec(), common);
   if (!values) return 0;
   if (!values->count("model")) fail_usage("inspect", "MODEL is missing (see quantmap inspect --help)");
-  const ModelSource source = open_model_source((*values)["model"].as<std::string>());
+  const ModelSource source = open_model_source((*values)["model"].as<std::string>(), true);
   Inspection inspection =
       inspect(source.config, source.quantization, source.contents ? &*source.contents : nullptr,
               source.map ? &*source.map : nullptr);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "app/model_source.hpp"
 #include "app/options.hpp"
@@ -8,6 +9,7 @@
 #include "checkpoint/config_limits.hpp"
 #include "core/error.hpp"
 #include "core/size.hpp"
+#include "map/inspection.hpp"
 #include "map/map_from_contents.hpp"
 #include "map/name_of_choices.hpp"
 #include "scheme/pattern.hpp"
@@ -114,7 +116,14 @@ std::vector<Scheme> schemes_of(const Words& words) {
 // The checkpoint's own row, by its files where they are there, else by what its configuration says.
 void add_own_row(const ModelSource& source, SizeReport& report) {
   const QuantConfig& config = source.quantization;
-  if (!config.says_anything()) return;
+  if (!config.says_anything()) {
+    if (!source.contents) return;
+    WeightBytes stored = weight_bytes_of_files(*source.contents);
+    if (stored.quantized_values == 0) return;
+    const std::string name = inspect(source.config, config, &*source.contents, nullptr).name;
+    report.rows.push_back(stored_size_row(*source.map, name, std::move(stored), report.request));
+    return;
+  }
   if (!config.known) {
     report.notes.push_back("the checkpoint's own scheme has no row: its quant_method is not known");
     return;
@@ -150,7 +159,7 @@ int run_size(const CommandLine& line) {
   report.request.engine = engine_of(*values);
   report.request.requests = whole_number(*values, "requests", kMostRequests);
 
-  const ModelSource source = open_model_source(path);
+  const ModelSource source = open_model_source(path, false);
   if (!source.map) throw Error(ErrorKind::input, source.why_no_map);
   const ModelMap& map = *source.map;
   report.request.context =

@@ -57,7 +57,7 @@ int run_first_look(const CommandLine& line) {
   const auto values = parse_command(line, spec, common);
   if (!values) return 0;
   const std::string path = (*values)["model"].as<std::string>();
-  const ModelSource source = open_model_source(path);
+  const ModelSource source = open_model_source(path, true);
   Inspection inspection =
       inspect(source.config, source.quantization, source.contents ? &*source.contents : nullptr,
               source.map ? &*source.map : nullptr);

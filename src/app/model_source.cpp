@@ -54,7 +54,7 @@ void map_of_config(ModelSource& source) {
   source.warnings.push_back(source.why_no_map);
 }
 
-void open_directory(ModelSource& source) {
+void open_directory(ModelSource& source, bool always_files) {
   const fs::path folder = source.path;
   const fs::path config = folder / "config.json";
   if (is_there(config)) {
@@ -66,7 +66,9 @@ void open_directory(ModelSource& source) {
     source.quantization = read_quant_config_of_folder(folder, nlohmann::json::object());
     source.warnings.push_back("there is no config.json");
   }
-  if (is_there(folder / "model.safetensors") || is_there(folder / "model.safetensors.index.json"))
+  const bool files =
+      is_there(folder / "model.safetensors") || is_there(folder / "model.safetensors.index.json");
+  if (files && (always_files || !is_known_family(source.config)))
     source.contents = read_contents(folder, bits_said(source.quantization));
   map_of_config(source);
 }
@@ -92,13 +94,13 @@ void add_gguf_caches(ModelSource& source) {
 
 }  // namespace
 
-ModelSource open_model_source(const std::string& path) {
+ModelSource open_model_source(const std::string& path, bool always_files) {
   ModelSource source;
   source.path = path;
   std::error_code ignored;
   if (!fs::exists(path, ignored)) fail_input("cannot open model", path, "no such file or directory");
   if (fs::is_directory(path, ignored)) {
-    open_directory(source);
+    open_directory(source, always_files);
   } else if (path.ends_with(".gguf")) {
     source.contents = read_gguf_contents(path);
     source.map = map_from_contents(*source.contents, path);

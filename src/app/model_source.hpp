@@ -23,7 +23,8 @@ struct ModelSource {
   std::vector<std::string> warnings;  // about the two above not fitting together, and of reading them
 };
 
-// With `contents`, tensor files are looked at where they are there.
-ModelSource open_model_source(const std::string& path);
+// `always_files`: the headers of a directory's tensor files are read even where the configuration says all
+// that a map needs. Throws Error (input) where there is no model, or a file of it cannot be used.
+ModelSource open_model_source(const std::string& path, bool always_files);
 
 }  // namespace quantmap

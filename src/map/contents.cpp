@@ -285,16 +285,18 @@ void tell_modules(Contents& contents, int bits_said) {
     ModuleContents module;
     module.name = name;
     const bool weights = ModuleReader(parts, bits_said).read(module);
-    if (const auto bias = parts.find("bias"); bias != parts.end())
-      contents.parameters += product(bias->second->shape);
+    // Biases of a Linear, of experts (`gate_up_proj_bias`), of a router (`e_score_correction_bias`).
+    const auto is_bias = [](std::string_view what) { return what == "bias" || what.ends_with("_bias"); };
+    for (const auto& [what, tensor] : parts)
+      if (is_bias(what)) contents.parameters += product(tensor->shape);
     if (weights) {
       contents.parameters += module.parameters;
       contents.modules.emplace(module.name, std::move(module));
       continue;
     }
-    // Parameters that are no `weight`: biases of experts, attention sinks, routers' corrections.
+    // Parameters that are no `weight`: attention sinks, states.
     for (const auto& [what, tensor] : parts) {
-      if (what == "bias") continue;
+      if (is_bias(what)) continue;
       if (tensor->dtype.starts_with("F") || tensor->dtype.starts_with("BF"))
         contents.parameters += what.find("scale") == what.npos ? product(tensor->shape) : 0;
     }

@@ -4,6 +4,9 @@
 #include <charconv>
 
 #include "checkpoint/gguf_model.hpp"
+#include "core/error.hpp"
+#include "scheme/scheme.hpp"
+#include "scheme/text.hpp"
 
 namespace quantmap {
 namespace {
@@ -21,6 +24,17 @@ std::int64_t layer_of(std::string_view name) {
       return layer;
   }
   return -1;
+}
+
+// The registry's format of this name, where it has one and takes no words; GGUF types have its ids in
+// capitals.
+std::optional<QuantSpec> spec_of(const ModuleContents& module) {
+  if (module.storage == Storage::plain) return std::nullopt;
+  try {
+    return parse_quant_spec(lower_case(module.format), Role::weight);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -77,19 +91,42 @@ ModelMap map_from_contents(const Contents& contents, const std::string& source) 
   return map;
 }
 
-FileBytes file_bytes(const Contents& contents) {
-  FileBytes out;
-  out.parameters = contents.parameters;
-  out.bytes = contents.bytes;
+WeightBytes weight_bytes_of_files(const Contents& contents) {
+  WeightBytes out;
+  std::int64_t counted_values = 0, counted_bits = 0;
+  out.tied = true;
   for (const auto& [name, module] : contents.modules) {
     const Part part = part_of(name);
-    if (part == Part::embeddings) out.embedding_bytes += module.weight_bytes;
-    if (part == Part::lm_head) out.lm_head_bytes += module.weight_bytes;
+    const std::int64_t bits = 8 * module.weight_bytes;
+    PartBytes& sum = out.parts[static_cast<std::size_t>(part)];
+    sum.values += module.parameters;
+    sum.bits += bits;
+    counted_values += module.parameters;
+    counted_bits += bits;
     if (module.storage != Storage::plain) {
       out.quantized_values += module.parameters;
-      out.quantized_bytes += module.weight_bytes;
+      out.quantized_bits += bits;
+      if (module.bits > 0) sum.overhead += bits - module.bits * module.parameters;
+    }
+    if (part == Part::lm_head) out.tied = false;
+    if (part == Part::embeddings) {
+      out.embedding_bits += bits;
+    } else if (!module.matrix || part == Part::norms) {
+      out.vector_bits += bits;
+    } else {
+      LinearClass linears;
+      linears.stored.weight = spec_of(module);
+      linears.head = part == Part::lm_head;
+      linears.values = linears.active_values = module.parameters;
+      linears.bits = bits;
+      out.linears.push_back(linears);
     }
   }
+  // Biases, and tensors of no module.
+  PartBytes& rest = out.parts[static_cast<std::size_t>(Part::other)];
+  rest.values += contents.parameters - counted_values;
+  rest.bits += 8 * contents.bytes - counted_bits;
+  out.vector_bits += 8 * contents.bytes - counted_bits;
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "map/name_of_choices.hpp"
 #include "scheme/rules.hpp"
@@ -56,6 +57,16 @@ SizeRow own_size_row(const ModelMap& map, const QuantConfig& config, const SizeR
   if (config.kv && config.kv->spec) choice.key = choice.value = *config.kv->spec;
   fill(
       map, [choice](std::int64_t) { return choice; }, request, row);
+  return row;
+}
+
+SizeRow stored_size_row(const ModelMap& map, const std::string& name, WeightBytes weights,
+                        const SizeRequest& request) {
+  SizeRow row;
+  row.scheme = name;
+  row.own = true;
+  row.weights = std::move(weights);
+  fill(map, unquantized_cache_choice(), request, row);
   return row;
 }
 

@@ -41,5 +41,8 @@ std::int64_t default_context(const ModelMap& map);
 SizeRow size_row(const ModelMap& map, const Scheme& scheme, const SizeRequest& request);
 // The checkpoint's own scheme, as its configuration says; `config` says something that is known.
 SizeRow own_size_row(const ModelMap& map, const QuantConfig& config, const SizeRequest& request);
+// The checkpoint as its files hold it (map_from_contents.hpp), its cache in 16 bits.
+SizeRow stored_size_row(const ModelMap& map, const std::string& name, WeightBytes weights,
+                        const SizeRequest& request);
 
 }  // namespace quantmap

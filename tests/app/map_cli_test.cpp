@@ -14,7 +14,6 @@ namespace {
 using testing::demo_dir;
 using testing::fresh_dir;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::run_quantmap;
 using testing::RunResult;
 using Json = nlohmann::json;

@@ -23,7 +23,6 @@ using ::testing::ElementsAre;
 using testing::fresh_dir;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using testing::RawTensor;
 using testing::safetensors_file;
 using testing::write_file;
@@ -210,6 +209,16 @@ TEST(Contents, PackedWordsAreNoParameters) {  // B59: 2048 × 2048 in int4, grou
   EXPECT_EQ(contents.parameters, 4'194'304);
   EXPECT_EQ(contents.bytes, 2'097'152 + 65'536);
   EXPECT_EQ(8.0 * static_cast<double>(contents.bytes) / static_cast<double>(contents.parameters), 4.125);
+}
+
+TEST(Contents, BiasesAndSinksAreParameters) {
+  const Contents contents =
+      contents_of({tensor("model.layers.0.mlp.gate.weight", "BF16", {8, 16}, 2),
+                   tensor("model.layers.0.mlp.gate.e_score_correction_bias", "F32", {8}, 4),
+                   tensor("model.layers.0.mlp.experts.gate_up_proj_bias", "BF16", {8, 32}, 2),
+                   tensor("model.layers.0.self_attn.q_proj.bias", "BF16", {16}, 2),
+                   tensor("model.layers.0.self_attn.sinks", "BF16", {4}, 2)});
+  EXPECT_EQ(contents.parameters, 8 * 16 + 8 + 8 * 32 + 16 + 4);
 }
 
 TEST(Contents, ScalesOfKeysAndValuesHaveFourNames) {  // B55
@@ -462,6 +471,28 @@ TEST(Contents, AGgufThatIsNamedForATypeItDoesNotHoldIsNamed) {
   const Contents contents = read_gguf_contents(dir / "m.gguf");
   EXPECT_EQ(contents.file_type, "Q4_K_M");
   EXPECT_THAT(contents.warnings, ElementsAre(HasSubstr("no matrix is Q4_K")));
+}
+
+TEST(Contents, AGgufsOwnRowIsWhatItsFileHolds) {
+  testing::GgufWriter writer;
+  const auto dir = fresh_dir("map_gguf_own");
+  writer.string("general.architecture", "llama");
+  writer.tensor("token_embd.weight", 8, {4, 256}, std::string(4 * 8 * 34, '\0'));  // Q8_0, and no head: tied
+  writer.tensor("blk.0.ffn_up.weight", 2, {2, 256}, std::string(2 * 8 * 18, '\0'));  // Q4_0: 18 bytes for 32
+  writer.tensor("blk.0.ffn_norm.weight", 0, {256}, std::string(256 * 4, '\0'));      // F32
+  write_file(dir / "m.gguf", writer.file());
+  const Contents contents = read_gguf_contents(dir / "m.gguf");
+  const WeightBytes bytes = weight_bytes_of_files(contents);
+  EXPECT_EQ(bytes.parameters(), 4 * 256 + 2 * 256 + 256);
+  EXPECT_EQ(bytes.bytes(), 4 * 8 * 34 + 2 * 8 * 18 + 1024);
+  EXPECT_EQ(bytes.part(Part::embeddings).bits, 8 * 4 * 8 * 34);
+  EXPECT_EQ(bytes.part(Part::mlp).bits, 8 * 2 * 8 * 18);
+  EXPECT_TRUE(bytes.tied);
+  ASSERT_EQ(bytes.linears.size(), 1U);
+  ASSERT_TRUE(bytes.linears[0].stored.weight.has_value());
+  EXPECT_EQ(bytes.linears[0].stored.weight->format->id, "q4_0");
+  // By format: (8.5 bits × 1024 + 4.5 × 512) / 1536.
+  EXPECT_EQ(*bytes.bpw_quantized(), (8.5 * 1024 + 4.5 * 512) / 1536);
 }
 
 TEST(Contents, BadContainersOfGgufAreRefused) {  // B31

@@ -183,7 +183,7 @@ TEST(QuantConfigs, WhatIsWrongIsAWarningAndTheRestIsListed) {
       {"targets", {"Linear"}},
       {"weights",
        {{"num_bits", 4}, {"type", "int"}, {"strategy", "group"}, {"group_size", 128}, {"symmetric", true}}}};
-  const auto ct = [&](Json more) {
+  const auto ct = [&](const Json& more) {
     Json config = {{"quant_method", "compressed-tensors"},
                    {"format", "pack-quantized"},
                    {"config_groups", {{"group_0", group}}}};
