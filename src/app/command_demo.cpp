@@ -2,9 +2,11 @@
 
 #include <filesystem>
 
+#include "app/error_run.hpp"
 #include "app/evaluate.hpp"
 #include "app/version.hpp"
 #include "core/mapped_file.hpp"
+#include "reports/errors.hpp"
 #include "reports/evaluation.hpp"
 
 namespace quantmap {
@@ -14,16 +16,36 @@ namespace {
 const std::vector<std::string> kDemoSchemes = {"W8A16",       "W4A16",      "W4A16_G32",  "W8A8",  "W4A8",
                                                "FP8_DYNAMIC", "MXFP8",      "MXFP4",      "NVFP4", "NVFP4A16",
                                                "NF4",         "BF16+KVFP8", "W4A16+KVFP8"};
-constexpr std::int64_t kDemoCtx = 512;
+// Where it hurts, of one of each kind.
+const std::vector<std::string> kDemoErrorSchemes = {"W8A8", "W4A16", "NVFP4+KVFP8"};
+constexpr std::int64_t kDemoCtx = 512, kDemoErrorWindows = 4;
 constexpr const char* kDemoDb = "quantmap-demo.db";
 constexpr const char* kDemoMarkdown = "quantmap-demo.md";
+
+// The errors of some of the schemes on a few windows, for people.
+std::string demo_errors(const EvaluationRequest& evaluation) {
+  ErrorRequest request;
+  request.command_line = evaluation.command_line;
+  request.input = evaluation.input;
+  request.input.windows = kDemoErrorWindows;
+  request.schemes = parse_schemes(kDemoErrorSchemes);
+  request.selection = ErrorSelection::everything();
+  request.common = evaluation.common;
+  const ErrorResult result = run_error_tables(request);
+  std::string text = "\n";
+  text += write(error_summary(result.run, result.schemes, result.errors), evaluation.common.format,
+                output_width(evaluation.common));
+  return text;
+}
 
 }  // namespace
 
 int run_demo(const CommandLine& line) {
   CommandSpec spec;
   spec.name = "demo";
-  spec.does = "eval on the small model and text that come with quantmap, 13 schemes, windows of 512 tokens.";
+  spec.does =
+      "eval and error on the small model and text that come with quantmap: 13 schemes, windows of 512 "
+      "tokens.";
   EvaluationRequest request;
   const auto values = parse_command(line, spec, request.common);
   if (!values) return 0;
@@ -37,8 +59,11 @@ int run_demo(const CommandLine& line) {
   request.schemes = parse_schemes(kDemoSchemes);
   request.input.protocol.ctx = kDemoCtx;
   const EvaluationResult result = evaluate(request);
-  emit(request.common,
-       write_evaluation(result.run, result.evaluations, request.common.format, output_width(request.common)));
+  const OutputFormat format = request.common.format;
+  std::string text = write_evaluation(result.run, result.evaluations, format, output_width(request.common));
+  // Programs get one document, that of eval.
+  if (format == OutputFormat::table || format == OutputFormat::md) text += demo_errors(request);
+  emit(request.common, text);
   write_file_atomically(kDemoMarkdown,
                         write_evaluation(result.run, result.evaluations, OutputFormat::md, 200));
   if (!request.common.quiet)
