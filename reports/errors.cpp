@@ -106,8 +106,9 @@ Table error_summary(const RunRecord& run, std::span<const SchemeRecord> schemes,
   table.title = run.windows > 0 ? fmt::format("{} on {}: {} windows of {} tokens, compute {}", run.model,
                                               run.text, run.windows, run.ctx, run.compute)
                                 : fmt::format("{}: weights, compute {}", run.model, run.compute);
-  table.columns = {
-      {"scheme"}, {"kind"}, {"scope"}, {"median"}, {"p90"}, {"pooled"}, {"worst layers by median"}};
+  // One column for the three that name a row: it is repeated where a narrow terminal folds the table.
+  table.columns = {{"scheme, kind, scope"}, {"median"}, {"p90"}, {"pooled"}, {"worst layers by median"}};
+  std::int64_t exact = 0;
   for (const SchemeRecord& scheme : schemes)
     for (const LayerErrorRecord& total : errors) {
       if (!is_total(total) || total.scheme_position != scheme.position) continue;
@@ -122,10 +123,17 @@ Table error_summary(const RunRecord& run, std::span<const SchemeRecord> schemes,
       for (std::size_t i = 0; i < std::min(kWorst, sites.size()); ++i)
         worst +=
             fmt::format("{}{} {}", i ? ", " : "", short_place(*sites[i]), number(sites[i]->row_error_p50));
-      table.rows.push_back({scheme.scheme, total.kind, total.scope, number(total.row_error_p50),
-                            number(total.row_error_p90), number(total.rel_error),
-                            worst.empty() ? std::string("none") : worst});
+      if (worst.empty()) {
+        ++exact;
+        continue;
+      }
+      table.rows.push_back({fmt::format("{} {} {}", scheme.scheme, total.kind, total.scope),
+                            number(total.row_error_p50), number(total.row_error_p90), number(total.rel_error),
+                            worst});
     }
+  if (exact > 0)
+    table.notes.push_back(fmt::format(
+        "{} more kinds and scopes have no error at all: these schemes leave them as they are.", exact));
   table.notes.emplace_back(
       "Relative errors. median, p90: of the rows (tokens; output channels of a weight); pooled: of the whole "
       "tensor, which one massive token can own.");

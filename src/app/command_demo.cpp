@@ -29,7 +29,10 @@ std::string demo_errors(const EvaluationRequest& evaluation) {
   request.input = evaluation.input;
   request.input.windows = kDemoErrorWindows;
   request.schemes = parse_schemes(kDemoErrorSchemes);
-  request.selection = ErrorSelection::everything();
+  request.selection.scopes[static_cast<std::size_t>(ErrorScope::local)] = true;
+  for (const TensorKind kind :
+       {TensorKind::weight, TensorKind::activation, TensorKind::output, TensorKind::key, TensorKind::value})
+    request.selection.kinds[static_cast<std::size_t>(kind)] = true;
   request.common = evaluation.common;
   const ErrorResult result = run_error_tables(request);
   std::string text = "\n";
