@@ -2,12 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "capture/page_journal.hpp"
 #include "capture/reader.hpp"
@@ -23,6 +21,7 @@ namespace fs = std::filesystem;
 using testing::demo_dir;
 using testing::fresh_dir;
 using ::testing::HasSubstr;
+using testing::run_and_signal;
 using testing::run_quantmap;
 
 std::vector<std::string> capture(const fs::path& file, std::vector<std::string> more = {},
@@ -60,30 +59,6 @@ void expect_same(const fs::path& a, const fs::path& b) {
   }
 }
 
-struct Ended {
-  bool by_signal = false;
-  int status = 0;
-};
-
-// Starts the binary and sends it a signal after the delay.
-Ended run_and_signal(std::vector<std::string> arguments, std::chrono::milliseconds delay, int number) {
-  arguments.insert(arguments.begin(), QUANTMAP_BINARY);
-  std::vector<char*> words;
-  for (std::string& word : arguments) words.push_back(word.data());
-  words.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (!std::freopen("/dev/null", "w", stderr)) ::_exit(126);
-    ::execv(words[0], words.data());
-    ::_exit(127);
-  }
-  std::this_thread::sleep_for(delay);
-  ::kill(child, number);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return {WIFSIGNALED(status), WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
-}
-
 TEST(CaptureInterrupted, KillsAtRandomMomentsChangeNoBit) {
   const auto dir = fresh_dir("capture_kill");
   const auto begin = std::chrono::steady_clock::now();
@@ -96,7 +71,8 @@ TEST(CaptureInterrupted, KillsAtRandomMomentsChangeNoBit) {
   for (int attempt = 0; attempt < 12; ++attempt) {
     const auto delay =
         std::chrono::milliseconds(1 + random.next() % static_cast<std::uint64_t>(whole.count() / 4 + 1));
-    const Ended ended = run_and_signal(capture(file, {"--compress", "1", "--resume"}), delay, SIGKILL);
+    const testing::Ended ended =
+        run_and_signal(capture(file, {"--compress", "1", "--resume"}), delay, SIGKILL);
     kills += ended.by_signal ? 1 : 0;
     if (!fs::exists(file) || !ended.by_signal) continue;
     // Refused by name until it is whole, never read as if it were.
@@ -127,7 +103,7 @@ TEST(CaptureInterrupted, ControlCEndsBehindALayerWithStatus130) {
   const fs::path file = dir / "stopped.h5";
   int stops = 0;
   for (int attempt = 0; attempt < 4; ++attempt) {
-    const Ended ended =
+    const testing::Ended ended =
         run_and_signal(capture(file, {"--compress", "1", "--resume"}), whole * (attempt + 2) / 6, SIGINT);
     EXPECT_FALSE(ended.by_signal);
     EXPECT_TRUE(ended.status == 130 || ended.status == 0) << ended.status;

@@ -1,12 +1,10 @@
 // kill -9 at random moments, a bound on memory, more threads: the same rows, to the last bit.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "core/random.hpp"
 #include "support/paths.hpp"
@@ -17,6 +15,7 @@ namespace {
 
 using testing::demo_dir;
 using testing::fresh_dir;
+using testing::run_and_signal;
 using testing::run_quantmap;
 using testing::RunResult;
 using Json = nlohmann::json;
@@ -42,25 +41,6 @@ Json rows_of(const RunResult& result) {
   return rows;
 }
 
-// Starts the binary and kills it after the delay; true if it was still running.
-bool run_and_kill(std::vector<std::string> arguments, std::chrono::milliseconds delay) {
-  arguments.insert(arguments.begin(), QUANTMAP_BINARY);
-  std::vector<char*> words;
-  for (std::string& word : arguments) words.push_back(word.data());
-  words.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (!std::freopen("/dev/null", "w", stdout)) ::_exit(126);
-    ::execv(words[0], words.data());
-    ::_exit(127);
-  }
-  std::this_thread::sleep_for(delay);
-  ::kill(child, SIGKILL);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFSIGNALED(status);
-}
-
 TEST(Interrupted, FiveKillsAtRandomMomentsChangeNoBit) {
   const auto dir = fresh_dir("kill");
   const std::vector<std::string> small = {"--memory", "24M"};
@@ -77,7 +57,7 @@ TEST(Interrupted, FiveKillsAtRandomMomentsChangeNoBit) {
     // Anywhere from start-up to a third of the whole, so that five kills fall on unfinished runs.
     const auto delay =
         std::chrono::milliseconds(1 + random.next() % static_cast<std::uint64_t>(whole.count() / 3 + 1));
-    kills += run_and_kill(sweep(db, resumed), delay) ? 1 : 0;
+    kills += run_and_signal(sweep(db, resumed), delay, SIGKILL).by_signal ? 1 : 0;
     if (std::filesystem::exists(db)) {
       EXPECT_EQ(run_quantmap({"query", "runs", "--db", db}).status, 0);  // the database always opens
     }

@@ -1,12 +1,14 @@
 #include "support/run.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 namespace quantmap::testing {
 namespace {
@@ -53,6 +55,27 @@ RunResult run(const std::vector<std::string>& command, const std::string& direct
   result.out = contents(out);
   result.err = contents(err);
   return result;
+}
+
+Ended run_and_signal(std::vector<std::string> arguments, std::chrono::milliseconds delay, int number) {
+  arguments.insert(arguments.begin(), QUANTMAP_BINARY);
+  std::vector<char*> words;
+  for (std::string& word : arguments) words.push_back(word.data());
+  words.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("fork failed");
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_WRONLY);
+    ::dup2(null, 1);
+    ::dup2(null, 2);
+    ::execv(words[0], words.data());
+    ::_exit(127);
+  }
+  std::this_thread::sleep_for(delay);
+  ::kill(child, number);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {WIFSIGNALED(status), WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
 }
 
 RunResult run_quantmap(std::vector<std::string> arguments, const std::string& directory) {

@@ -1,6 +1,7 @@
 // Runs the quantmap binary (or another command) as a user would: arguments, output, exit status.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,12 @@ struct RunResult {
 RunResult run(const std::vector<std::string>& command, const std::string& directory = "");
 // The binary under test with these arguments.
 RunResult run_quantmap(std::vector<std::string> arguments, const std::string& directory = "");
+
+struct Ended {
+  bool by_signal = false;
+  int status = 0;  // as in RunResult
+};
+// Starts the binary under test, its output thrown away, and sends it a signal after the delay.
+Ended run_and_signal(std::vector<std::string> arguments, std::chrono::milliseconds delay, int number);
 
 }  // namespace quantmap::testing
