@@ -19,7 +19,11 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
+// Every use of oneDNN asks for the engine first. OpenMP's number of threads belongs to the thread that sets
+// it; oneDNN chooses blockings and cuts sums by it: one, where primitives are made and where they run.
 dnnl::engine& engine() {
+  thread_local const bool alone = (omp_set_num_threads(1), true);
+  static_cast<void>(alone);
   static dnnl::engine instance(dnnl::engine::kind::cpu, 0);
   return instance;
 }
@@ -36,8 +40,6 @@ memory::data_type data_type(OperandType type) {
 }
 
 std::unique_ptr<Product> make_product(const memory::desc& x, const memory::desc& w, const memory::desc& y) {
-  // oneDNN chooses its blocking by the number of threads it may use: one, here and when it runs.
-  omp_set_num_threads(1);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   auto product = std::make_unique<Product>();
@@ -75,9 +77,6 @@ ProductCache& cache() {
 }
 
 void execute(const Product& product, const void* x, const void* w, float* y) {
-  // OpenMP's number of threads belongs to the thread that sets it, and oneDNN's gemm cuts sums by it.
-  thread_local const bool alone = (omp_set_num_threads(1), true);
-  static_cast<void>(alone);
   thread_local dnnl::stream stream(engine());
   thread_local std::vector<std::byte> scratch;
   if (scratch.size() < product.scratch + 64) scratch.resize(product.scratch + 64);
@@ -132,7 +131,6 @@ PackedMatrix::~PackedMatrix() = default;
 
 PackedMatrix::PackedMatrix(OperandType type, const void* w, std::int64_t n, std::int64_t k, std::int64_t rows)
     : state_(std::make_unique<State>()) {
-  omp_set_num_threads(1);
   state_->type = type;
   state_->held = type == OperandType::bf16 && !has_bf16_products() ? OperandType::f32 : type;
   state_->n = n;
