@@ -6,6 +6,7 @@
 #include "kernels/attention_divergence/attention_divergence.hpp"
 #include "model/head_attention.hpp"
 #include "sweep/error_tables.hpp"
+#include "sweep/quantize_window.hpp"
 
 namespace quantmap {
 namespace {
@@ -69,12 +70,7 @@ void ErrorTables::measure_cache(int layer, TensorKind kind, const LayerTensors& 
     const KvChoice choice = walker_cache(walkers_[w], layer);
     return kind == TensorKind::key ? choice.key : choice.value;
   };
-  struct Use {
-    QuantSpec spec;
-    int source = 0;
-    std::vector<Key> keys;
-  };
-  std::vector<Use> uses;
+  std::vector<FormatUse> uses;
   for (std::size_t w = 1; w < walkers_.size(); ++w)
     for (const ErrorScope scope : {ErrorScope::local, ErrorScope::inherited, ErrorScope::total}) {
       const int walker = static_cast<int>(w);
@@ -82,30 +78,17 @@ void ErrorTables::measure_cache(int layer, TensorKind kind, const LayerTensors& 
       if (!wants(key)) continue;
       const QuantSpec spec = spec_of(scope == ErrorScope::inherited ? 0 : w);
       const int source = scope == ErrorScope::local ? 0 : walker;
-      auto use = std::find_if(uses.begin(), uses.end(),
-                              [&](const Use& u) { return u.spec == spec && u.source == source; });
-      if (use == uses.end()) use = uses.insert(uses.end(), {spec, source, {}});
-      use->keys.push_back(key);
+      add_use(uses, spec, source, key);
     }
   std::vector<Comparison> comparisons;
-  for (const Use& use : uses)
+  for (const FormatUse& use : uses)
     comparisons.push_back({use.keys,
                            [&tensors, slot, width, dim, spec = use.spec, source = use.source](
                                const Tile& tile, Arena& arena, QuantCounts& counts) -> const float* {
                              const float* x = tensors.rows(slot, source, tile.window);
                              if (spec.is_reference()) return x;
-                             TensorRange range;
-                             if (spec.needs_tensor_range())
-                               range = range_of(tensors, slot, source, tile.window);
                              float* y = arena.floats(tile.rows * width);
-                             float* head = arena.floats(tile.rows * dim);
-                             for (std::int64_t at = 0; at < width; at += dim) {
-                               for (std::int64_t t = 0; t < tile.rows; ++t)
-                                 std::copy(x + t * width + at, x + t * width + at + dim, head + t * dim);
-                               quantize_tokens(spec, tile.rows, dim, head, head, &range, &counts);
-                               for (std::int64_t t = 0; t < tile.rows; ++t)
-                                 std::copy(head + t * dim, head + (t + 1) * dim, y + t * width + at);
-                             }
+                             quantize_window(spec, tile.rows, width, dim, x, y, &counts);
                              return y;
                            }});
   compare(tensors, {slot, dim, kWholeWindow, {}}, comparisons);

@@ -34,12 +34,7 @@ const float* tile_rows(const LayerTensors& tensors, LayerSlot slot, int walker, 
 void ErrorTables::measure_inputs(int layer, const std::vector<LinearId>& set, const LayerTensors& tensors) {
   const LayerSlot slot = input_slot(set[0]);
   const std::int64_t width = tensors.width(slot);
-  struct Use {
-    QuantSpec spec;
-    int source = 0;  // whose input
-    std::vector<Key> keys;
-  };
-  std::vector<Use> uses;
+  std::vector<FormatUse> uses;
   const QuantSpec reference = walker_form(walkers_[0], linear_name(layer, set[0])).activation;
   for (std::size_t w = 1; w < walkers_.size(); ++w)
     for (const LinearId id : set)
@@ -51,13 +46,10 @@ void ErrorTables::measure_inputs(int layer, const std::vector<LinearId>& set, co
                                    ? reference
                                    : walker_form(walkers_[w], linear_name(layer, id)).activation;
         const int source = scope == ErrorScope::local ? 0 : walker;
-        auto use = std::find_if(uses.begin(), uses.end(),
-                                [&](const Use& u) { return u.spec == spec && u.source == source; });
-        if (use == uses.end()) use = uses.insert(uses.end(), {spec, source, {}});
-        use->keys.push_back(key);
+        add_use(uses, spec, source, key);
       }
   std::vector<Comparison> comparisons;
-  for (const Use& use : uses) {
+  for (const FormatUse& use : uses) {
     if (use.spec.is_reference()) {
       comparisons.push_back(
           {use.keys, [&tensors, slot, source = use.source](const Tile& tile, Arena&, QuantCounts&) {

@@ -87,6 +87,13 @@ std::vector<ErrorTables::Facts> ErrorTables::facts_of(const LayerTensors& tensor
   return facts;
 }
 
+void ErrorTables::add_use(std::vector<FormatUse>& uses, const QuantSpec& spec, int source, const Key& key) {
+  auto use = std::find_if(uses.begin(), uses.end(),
+                          [&](const FormatUse& u) { return u.spec == spec && u.source == source; });
+  if (use == uses.end()) use = uses.insert(uses.end(), {spec, source, {}});
+  use->keys.push_back(key);
+}
+
 // A slot for each row, filled in any order, added up in order.
 void ErrorTables::compare(const LayerTensors& tensors, const Target& target, const std::vector<Facts>& facts,
                           const std::vector<Comparison>& comparisons) {

@@ -117,6 +117,13 @@ class ErrorTables {
     std::vector<Key> keys;  // of the rows that it counts for
     Produce produce;
   };
+  // A format on a walker's tensor, and the rows that it counts for: schemes often share both.
+  struct FormatUse {
+    QuantSpec spec;
+    int source = 0;  // whose tensor
+    std::vector<Key> keys;
+  };
+  static void add_use(std::vector<FormatUse>& uses, const QuantSpec& spec, int source, const Key& key);
   // About a reference tensor in a window.
   struct Facts {
     Moments moments;

@@ -57,6 +57,21 @@ LayerSlot output_slot(LinearId id) {
   return static_cast<LayerSlot>(index(LayerSlot::q_output) + static_cast<std::size_t>(id));
 }
 
+std::string slot_site(int layer, LayerSlot slot, LinearId id) {
+  switch (slot) {
+    case LayerSlot::key:
+      return attention_name(layer) + " key";
+    case LayerSlot::value:
+      return attention_name(layer) + " value";
+    case LayerSlot::stream:
+      return layer == 0 ? std::string(kEmbedding) + " output" : layer_name(layer - 1) + " output";
+    case LayerSlot::layer_output:
+      return layer_name(layer) + " output";
+    default:
+      return linear_name(layer, id) + (slot == output_slot(id) ? " output" : " input");
+  }
+}
+
 std::int64_t slot_width(const ModelConfig& c, LayerSlot slot) {
   switch (slot) {
     case LayerSlot::o_input:

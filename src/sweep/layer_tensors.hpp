@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/architecture.hpp"
@@ -35,6 +36,8 @@ using LayerSlots = std::array<bool, kLayerSlots>;  // which are kept
 
 LayerSlot input_slot(LinearId id);
 LayerSlot output_slot(LinearId id);
+// The site that a slot holds: `model.layers.3.mlp.down_proj input`; of a Linear's slots that of this one.
+std::string slot_site(int layer, LayerSlot slot, LinearId id);
 std::int64_t slot_width(const ModelConfig& config, LayerSlot slot);
 
 class LayerTensors {

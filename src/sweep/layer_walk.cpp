@@ -20,21 +20,6 @@ void keep_stream(const Forward& forward, LayerTensors& tensors) {
   }
 }
 
-std::string site_name(int layer, LayerSlot slot, LinearId id) {
-  switch (slot) {
-    case LayerSlot::key:
-      return attention_name(layer) + " key";
-    case LayerSlot::value:
-      return attention_name(layer) + " value";
-    case LayerSlot::stream:
-      return layer == 0 ? std::string(kEmbedding) + " output" : layer_name(layer - 1) + " output";
-    case LayerSlot::layer_output:
-      return layer_name(layer) + " output";
-    default:
-      return linear_name(layer, id) + (slot == output_slot(id) ? " output" : " input");
-  }
-}
-
 // Every slot that a capture may hold, with a Linear that has it.
 struct CapturedSlot {
   LayerSlot slot;
@@ -57,7 +42,7 @@ void read_layer(const Capture& capture, int layer, std::int64_t first_window, La
   for (const CapturedSlot& one : captured_slots()) {
     bool& done = read[static_cast<std::size_t>(one.slot)];
     if (done || !tensors.keeps(one.slot)) continue;
-    const std::string site = site_name(layer, one.slot, one.id);
+    const std::string site = slot_site(layer, one.slot, one.id);
     done = capture.has(site);
     tensors.set_missing(one.slot, !done);
     for (std::size_t window = 0; done && window < tensors.windows(); ++window)

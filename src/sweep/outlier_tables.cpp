@@ -23,24 +23,11 @@ constexpr std::array kPlaces{LayerSlot::qkv_input,   LayerSlot::q_output,    Lay
                              LayerSlot::gate_output, LayerSlot::up_output,   LayerSlot::down_input,
                              LayerSlot::down_output, LayerSlot::layer_output};
 
-std::string site_name(int layer, LayerSlot slot) {
-  switch (slot) {
-    case LayerSlot::stream:
-      return std::string(kEmbedding) + " output";
-    case LayerSlot::layer_output:
-      return layer_name(layer) + " output";
-    case LayerSlot::key:
-      return attention_name(layer) + " key";
-    case LayerSlot::value:
-      return attention_name(layer) + " value";
-    default:
-      break;
-  }
-  for (const LinearId id : kLayerLinears) {
-    if (input_slot(id) == slot) return linear_name(layer, id) + " input";
-    if (output_slot(id) == slot) return linear_name(layer, id) + " output";
-  }
-  return {};
+// The first of the Linears that a slot belongs to; q for what belongs to none.
+LinearId first_linear(LayerSlot slot) {
+  for (const LinearId id : kLayerLinears)
+    if (input_slot(id) == slot || output_slot(id) == slot) return id;
+  return LinearId::q;
 }
 
 bool is_cache(LayerSlot slot) { return slot == LayerSlot::key || slot == LayerSlot::value; }
@@ -102,23 +89,17 @@ QuantSpec OutlierTables::spec_of(const Walker& walker, const Place& place) const
     const KvChoice choice = walker_cache(walker, place.layer);
     return place.slot == LayerSlot::key ? choice.key : choice.value;
   }
-  LinearId id = LinearId::q;  // also for the stream
-  for (const LinearId other : kLayerLinears)
-    if (input_slot(other) == place.slot) {
-      id = other;
-      break;
-    }
-  return walker_form(walker, linear_name(place.layer, id)).activation;
+  return walker_form(walker, linear_name(place.layer, first_linear(place.slot))).activation;
 }
 
 void OutlierTables::measure_layer(int layer, std::int64_t first_window, const LayerTensors& tensors) {
+  const auto site_of = [&](LayerSlot slot) { return slot_site(layer, slot, first_linear(slot)); };
   if (layer == 0 && tensors.has(LayerSlot::stream))
-    measure_place({LayerSlot::stream, -1, site_name(-1, LayerSlot::stream)}, {kEmbeddingPlace, 0},
-                  first_window, tensors);
+    measure_place({LayerSlot::stream, -1, site_of(LayerSlot::stream)}, {kEmbeddingPlace, 0}, first_window,
+                  tensors);
   for (std::size_t place = 0; place < kPlaces.size(); ++place)
-    if (tensors.has(kPlaces.at(place)))
-      measure_place({kPlaces.at(place), layer, site_name(layer, kPlaces.at(place))},
-                    {layer, static_cast<int>(place)}, first_window, tensors);
+    if (const LayerSlot slot = kPlaces.at(place); tensors.has(slot))
+      measure_place({slot, layer, site_of(slot)}, {layer, static_cast<int>(place)}, first_window, tensors);
 }
 
 std::vector<OutlierTables::WindowFacts> OutlierTables::facts_of(const Place& place, std::int64_t first_window,
