@@ -4,10 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/machine.hpp"
-#include "app/version.hpp"
 #include "core/error.hpp"
-#include "core/parallel.hpp"
 
 namespace quantmap {
 
@@ -39,16 +36,7 @@ RunRecord describe_captured_run(const std::string& command, const std::string& c
                                 const CommonOptions& common, const Capture& capture, const TextInput& input,
                                 const std::string& note) {
   const CaptureInfo& info = capture.info();
-  RunRecord run;
-  run.command = command;
-  run.command_line = command_line;
-  run.version = kVersion;
-  run.git_revision = kGitRevision;
-  run.machine = machine();
-  run.device = "cpu";
-  run.threads = thread_count();
-  run.seed = common.seed;
-  run.started_at = now_utc();
+  RunRecord run = begun_run(command, command_line, common);
   run.model = capture.path().string();
   run.model_type = info.model_type;
   run.model_sha256 = info.model_sha256;

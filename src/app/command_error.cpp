@@ -26,10 +26,8 @@ CommandSpec error_spec() {
       "text only weights are measured; from a capture, the local errors of what it holds.";
   po::options_description options("Options of error");
   add_input_options(options);
+  add_scheme_options(options, "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json");
   options.add_options()  //
-      ("schemes", po::value<Words>()->multitoken()->composing(),
-       "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json")  //
-      ("scheme", po::value<Words>()->multitoken()->composing(), "the same")   //
       ("sites", po::value<Words>()->multitoken()->composing(),
        "only sites (`model.layers.3.mlp.down_proj output`) that a regular expression matches")  //
       ("scope", po::value<Words>()->multitoken()->composing(),
@@ -97,13 +95,7 @@ int run_error(const CommandLine& line) {
   if (!values) return 0;
   request.command_line = line.text;
   request.input = input_request("error", *values);
-  Words words;
-  for (const char* name : {"schemes", "scheme"})
-    if (values->count(name)) {
-      const auto more = (*values)[name].as<Words>();
-      words.insert(words.end(), more.begin(), more.end());
-    }
-  request.schemes = parse_schemes(words);
+  request.schemes = parse_schemes(scheme_words(*values));
   if (request.schemes.empty())
     fail_usage("error", "no --schemes given (besides the reference BF16, which has no error)");
   choose(*values, "scope", kScopeNames, request.selection.scopes);

@@ -17,12 +17,9 @@ CommandSpec eval_spec() {
       "Perplexity, KL divergence and top-1 agreement of many quantization schemes against the model itself,\n"
       "in one pass over the model; every row with its uncertainty, kept in the database.";
   po::options_description options("Options of eval");
-  using Words = std::vector<std::string>;
   add_input_options(options);
+  add_scheme_options(options, "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json");
   options.add_options()  //
-      ("schemes", po::value<Words>()->multitoken()->composing(),
-       "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json")  //
-      ("scheme", po::value<Words>()->multitoken()->composing(), "the same")   //
       ("protocol", po::value<std::string>(),
        "llama.cpp, gptq, hf or lm-eval: its ctx, scoring, stride, BOS")             //
       ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")   //
@@ -50,12 +47,7 @@ int run_eval(const CommandLine& line) {
   request.input = input_request("eval", *values);
   if (request.input.text.empty() && request.input.token_ids.empty())
     fail_usage("eval", "give one of --text and --token-ids");
-  std::vector<std::string> words;
-  for (const char* name : {"schemes", "scheme"})
-    if (values->count(name)) {
-      const auto more = (*values)[name].as<std::vector<std::string>>();
-      words.insert(words.end(), more.begin(), more.end());
-    }
+  const std::vector<std::string> words = scheme_words(*values);
   const auto blank = [](const std::string& word) {
     return word.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
   };

@@ -6,7 +6,6 @@ namespace quantmap {
 namespace {
 
 namespace po = boost::program_options;
-using Words = std::vector<std::string>;
 
 CommandSpec outliers_spec() {
   CommandSpec spec;
@@ -18,10 +17,8 @@ CommandSpec outliers_spec() {
       "formats of --schemes, what share of their error the massive values and the first token carry.";
   po::options_description options("Options of outliers");
   add_input_options(options);
-  options.add_options()  //
-      ("schemes", po::value<Words>()->multitoken()->composing(),
-       "whose activation and cache formats to judge: short names, w=…,a=…,kv=…, or @recipe.json")  //
-      ("scheme", po::value<Words>()->multitoken()->composing(), "the same");
+  add_scheme_options(
+      options, "whose activation and cache formats to judge: short names, w=…,a=…,kv=…, or @recipe.json");
   spec.options.add(options);
   spec.positionals = {"model"};
   spec.examples =
@@ -42,13 +39,7 @@ int run_outliers(const CommandLine& line) {
     refuse_text_options(*values);
   else if (request.input.text.empty() && request.input.token_ids.empty())
     fail_usage("outliers", "give one of --text and --token-ids");
-  Words words;
-  for (const char* name : {"schemes", "scheme"})
-    if (values->count(name)) {
-      const auto more = (*values)[name].as<Words>();
-      words.insert(words.end(), more.begin(), more.end());
-    }
-  request.schemes = parse_schemes(words);
+  request.schemes = parse_schemes(scheme_words(*values));
   const OutlierRun result = run_outlier_tables(request);
   emit(request.common,
        write_outliers(result.run, result.rows, request.common.format, output_width(request.common)));

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "app/model_source.hpp"
@@ -12,15 +11,12 @@
 #include "map/inspection.hpp"
 #include "map/map_from_contents.hpp"
 #include "map/name_of_choices.hpp"
-#include "scheme/pattern.hpp"
 #include "scheme/text.hpp"
 
 namespace quantmap {
 namespace {
 
 namespace po = boost::program_options;
-
-using Words = std::vector<std::string>;
 
 constexpr std::int64_t kMostRequests = 1'000'000'000;
 
@@ -38,10 +34,9 @@ CommandSpec size_spec() {
       "no "
       "database is written.";
   po::options_description options("Options of size");
+  options.add_options()("model", po::value<std::string>(), "directory, .gguf file or config.json");
+  add_scheme_options(options, "schemes to map");
   options.add_options()                                                                              //
-      ("model", po::value<std::string>(), "directory, .gguf file or config.json")                    //
-      ("schemes", po::value<Words>()->multitoken()->composing(), "schemes to map")                   //
-      ("scheme", po::value<Words>()->multitoken()->composing(), "the same")                          //
       ("context", po::value<std::int64_t>(), "tokens of each request (8192, or the model's limit)")  //
       ("requests", po::value<std::int64_t>()->default_value(1), "requests at once")                  //
       ("gpu", po::value<std::string>(), fmt::format("a GPU by name: {}", machine_names()).c_str())   //
@@ -100,19 +95,6 @@ std::int64_t whole_number(const po::variables_map& values, const char* option, s
   return value;
 }
 
-// As given, the reference too, each spelling once.
-std::vector<Scheme> schemes_of(const Words& words) {
-  std::vector<Scheme> schemes;
-  for (const std::string& argument : words)
-    for (const std::string_view text : split_outside_regex(argument, " \t\r\n\v\f")) {
-      if (text.empty()) continue;
-      Scheme scheme = Scheme::parse(text);
-      if (std::find(schemes.begin(), schemes.end(), scheme) == schemes.end())
-        schemes.push_back(std::move(scheme));
-    }
-  return schemes;
-}
-
 // The checkpoint's own row, by its files where they are there, else by what its configuration says.
 void add_own_row(const ModelSource& source, SizeReport& report) {
   const QuantConfig& config = source.quantization;
@@ -146,13 +128,7 @@ int run_size(const CommandLine& line) {
   const std::string path = (*values)["model"].as<std::string>();
   SizeReport report;
   std::vector<Scheme> schemes;
-  Words words;
-  for (const char* name : {"schemes", "scheme"})
-    if (values->count(name)) {
-      const Words& more = (*values)[name].as<Words>();
-      words.insert(words.end(), more.begin(), more.end());
-    }
-  schemes = schemes_of(words);
+  schemes = parse_every_scheme(scheme_words(*values));
   if (values->count("gpu") || values->count("bandwidth") || values->count("memory-size") ||
       values->count("tflops"))
     report.request.machine = machine_of(*values);

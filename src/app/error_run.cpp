@@ -69,9 +69,7 @@ class ErrorRun {
       job.capture = &*capture_;
     else
       job.checkpoint = &*checkpoint_;
-    job.walkers.resize(1);
-    for (const Scheme& scheme : request_.schemes) job.walkers.push_back({scheme, {}});
-    for (Walker& walker : job.walkers) walker.compute = compute;
+    job.walkers = scheme_walkers(request_.schemes, compute);
     job.windows = &input_.windows;
     job.selection = request_.selection;
     const SweepPlan plan = plan_errors(job, request_.common.memory.value_or(default_memory()));
@@ -143,12 +141,7 @@ class ErrorRun {
     options.total = kSteps;
     options.quiet = request_.common.quiet;
     Progress progress(options);
-    std::int64_t shown = 0;
-    job.progress = [&](double done, double total) {
-      const auto now = static_cast<std::int64_t>(static_cast<double>(kSteps) * done / total);
-      progress.advance(now - shown);
-      shown = now;
-    };
+    job.progress = [&](double done, double total) { progress.show_share(done / total); };
     job.interrupted = [] { return interrupt_seen(); };
     const InterruptGuard guard;
     return measure_errors(job, plan);

@@ -27,9 +27,7 @@ std::vector<SchemeRecord> scheme_records(const EvaluationRequest& request, const
 }
 
 std::vector<Walker> walkers_of(const EvaluationRequest& request) {
-  std::vector<Walker> walkers(1);
-  walkers[0].compute = request.input.compute;
-  for (const Scheme& scheme : request.schemes) walkers.push_back({scheme, request.input.compute});
+  std::vector<Walker> walkers = scheme_walkers(request.schemes, request.input.compute);
   if (request.noise_floor)
     walkers.push_back({std::nullopt, request.input.compute == Compute::f32 ? Compute::bf16 : Compute::f32});
   return walkers;
@@ -128,12 +126,7 @@ class Evaluation {
     options.total = static_cast<std::int64_t>(static_cast<double>(tokens_left) * walkers);
     options.quiet = request_.common.quiet;
     Progress progress(options);
-    double shown = 0;
-    job.progress = [&](double done, double total) {
-      const double now = total > 0 ? static_cast<double>(options.total) * done / total : 0;
-      progress.advance(static_cast<std::int64_t>(now) - static_cast<std::int64_t>(shown));
-      shown = now;
-    };
+    job.progress = [&](double done, double total) { progress.show_share(total > 0 ? done / total : 0); };
     const InterruptGuard guard;
     try {
       run_sweep(job, plan);

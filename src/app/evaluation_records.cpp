@@ -40,6 +40,13 @@ std::vector<std::string> scheme_notes(const Scheme& scheme, int layers, const Wa
 
 }  // namespace
 
+std::vector<Walker> scheme_walkers(const std::vector<Scheme>& schemes, Compute compute) {
+  std::vector<Walker> walkers(1);
+  walkers[0].compute = compute;
+  for (const Scheme& scheme : schemes) walkers.push_back({scheme, compute});
+  return walkers;
+}
+
 std::vector<SchemeRecord> scheme_records(const std::vector<Scheme>& schemes) {
   std::vector<SchemeRecord> records;
   const auto add = [&](const std::string& name, const Scheme& scheme) {

@@ -14,6 +14,7 @@ namespace quantmap {
 
 std::vector<OutlierRecord> outlier_records(const std::vector<LayerPeak>& peaks);
 // The reference, then the schemes as they were given.
+std::vector<Walker> scheme_walkers(const std::vector<Scheme>& schemes, Compute compute);
 std::vector<SchemeRecord> scheme_records(const std::vector<Scheme>& schemes);
 // Patterns of a scheme that no module of the model falls under.
 std::vector<std::string> unused_notes(const Scheme& scheme, int layers);

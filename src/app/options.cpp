@@ -71,6 +71,23 @@ void require_writable(const std::string& output) {
 
 }  // namespace
 
+void add_scheme_options(po::options_description& options, const char* what) {
+  using Words = std::vector<std::string>;
+  options.add_options()                                                 //
+      ("schemes", po::value<Words>()->multitoken()->composing(), what)  //
+      ("scheme", po::value<Words>()->multitoken()->composing(), "the same");
+}
+
+std::vector<std::string> scheme_words(const po::variables_map& values) {
+  std::vector<std::string> words;
+  for (const char* name : {"schemes", "scheme"})
+    if (values.count(name)) {
+      const auto& more = values[name].as<std::vector<std::string>>();
+      words.insert(words.end(), more.begin(), more.end());
+    }
+  return words;
+}
+
 void tell(const std::string& message) { std::fputs(message.c_str(), stderr); }
 
 std::optional<po::variables_map> parse_command(const CommandLine& line, const CommandSpec& spec,

@@ -35,6 +35,10 @@ std::optional<boost::program_options::variables_map> parse_command(const Command
                                                                    const CommandSpec& spec,
                                                                    CommonOptions& common);
 
+// Options --schemes and --scheme, which are one: `what` they name; and what was given for both, in order.
+void add_scheme_options(boost::program_options::options_description& options, const char* what);
+std::vector<std::string> scheme_words(const boost::program_options::variables_map& values);
+
 // A message to stderr; one that cannot be written is no reason to fail.
 void tell(const std::string& message);
 // Writes to common.output, or to stdout.

@@ -128,9 +128,8 @@ TextInput read_text_input(const InputRequest& request, const Checkpoint& checkpo
   return input;
 }
 
-RunRecord describe_run(const std::string& command, const std::string& command_line,
-                       const CommonOptions& common, const InputRequest& request, const Checkpoint& checkpoint,
-                       const TextInput& input) {
+RunRecord begun_run(const std::string& command, const std::string& command_line,
+                    const CommonOptions& common) {
   RunRecord run;
   run.command = command;
   run.command_line = command_line;
@@ -141,6 +140,13 @@ RunRecord describe_run(const std::string& command, const std::string& command_li
   run.threads = thread_count();
   run.seed = common.seed;
   run.started_at = now_utc();
+  return run;
+}
+
+RunRecord describe_run(const std::string& command, const std::string& command_line,
+                       const CommonOptions& common, const InputRequest& request, const Checkpoint& checkpoint,
+                       const TextInput& input) {
+  RunRecord run = begun_run(command, command_line, common);
   run.model = request.model;
   run.model_type = checkpoint.config().model_type;
   run.model_sha256 = checkpoint.fingerprint();

@@ -49,6 +49,9 @@ RunRecord describe_run(const std::string& command, const std::string& command_li
 // The run's identity: SHA-256 of everything that its numbers depend on, `more` (schemes, switches) included.
 std::string run_key(const RunRecord& run, const TextInput& input, const std::vector<std::string>& more);
 
+// What every run says of this program and machine, whatever it measures.
+RunRecord begun_run(const std::string& command, const std::string& command_line, const CommonOptions& common);
+
 std::string now_utc();  // ISO 8601
 
 }  // namespace quantmap

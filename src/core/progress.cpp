@@ -86,6 +86,11 @@ void Progress::advance(std::int64_t count) {
   if (now >= due && next_draw_.compare_exchange_strong(due, next, std::memory_order_relaxed)) draw();
 }
 
+void Progress::show_share(double share) {
+  const auto done = static_cast<std::int64_t>(static_cast<double>(options_.total) * share);
+  advance(done - done_.load(std::memory_order_relaxed));
+}
+
 void Progress::set_label(std::string label) {
   const std::lock_guard lock(mutex_);
   options_.label = std::move(label);

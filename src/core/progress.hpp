@@ -30,6 +30,8 @@ class Progress {
   // `count` more are done. May be called from several threads; costs an atomic addition but for ten times a
   // second.
   void advance(std::int64_t count = 1);
+  // `share` of the total is done, for work that measures itself in its own unit; from one thread at a time.
+  void show_share(double share);
   void set_label(std::string label);
   // Takes the bar off the screen (also before something else is printed; the next advance may draw it again).
   void clear();

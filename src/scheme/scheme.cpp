@@ -154,14 +154,20 @@ std::vector<std::string> Scheme::unused_patterns(const std::vector<std::string>&
   return unused;
 }
 
-std::vector<Scheme> parse_schemes(const std::vector<std::string>& arguments) {
+std::vector<Scheme> parse_every_scheme(const std::vector<std::string>& arguments) {
   std::vector<Scheme> schemes;
   for (const std::string& argument : arguments)
     for (const std::string& text : split_at_space(argument)) {
       Scheme scheme = Scheme::parse(text);
-      if (!scheme.is_reference() && std::find(schemes.begin(), schemes.end(), scheme) == schemes.end())
+      if (std::find(schemes.begin(), schemes.end(), scheme) == schemes.end())
         schemes.push_back(std::move(scheme));
     }
+  return schemes;
+}
+
+std::vector<Scheme> parse_schemes(const std::vector<std::string>& arguments) {
+  std::vector<Scheme> schemes = parse_every_scheme(arguments);
+  std::erase_if(schemes, [](const Scheme& scheme) { return scheme.is_reference(); });
   return schemes;
 }
 

@@ -72,8 +72,9 @@ struct ShortName {
 };
 std::span<const ShortName> short_names();
 
-// Splits list arguments at white space (not inside /…/), parses each, drops repetitions of a full spelling
-// and every spelling of the reference; the order given is kept.
+// Splits list arguments at white space (not inside /…/), parses each, drops repetitions of a full spelling;
+// the order given is kept. parse_schemes also drops every spelling of the reference.
+std::vector<Scheme> parse_every_scheme(const std::vector<std::string>& arguments);
 std::vector<Scheme> parse_schemes(const std::vector<std::string>& arguments);
 
 }  // namespace quantmap
