@@ -14,6 +14,7 @@ struct RowDifference {
   float max_error = 0;         // max |y - x|
   float amax = 0;              // max |x|
   std::int64_t nonfinite = 0;  // values of y that are NaN or Inf; left out of the sums, as is their x
+  bool operator==(const RowDifference&) const = default;
 };
 
 // x: reference, y: what became of it; [count]. `next`: [count] values that will be read after these, fetched

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "inputs.hpp"
+#include "kernels/difference/difference_paths.hpp"
 
 namespace quantmap {
 namespace {
@@ -38,6 +39,22 @@ TEST(Difference, EqualsItsReference) {
         expect_same(row_difference(x.data(), y.data(), count), row_difference_ref(x.data(), y.data(), count),
                     count, std::string(x_kind.name) + " and " + y_kind.name + ", " + std::to_string(count));
       }
+}
+
+// Results do not depend on the processor: whichever vectors it has, the sums have the same bits.
+TEST(Difference, EveryPathOfThisProcessorGivesTheSameBits) {
+  const DifferencePath& plain = difference_paths().back();
+  for (const DifferencePath& path : difference_paths()) {
+    if (!path.runs_here()) continue;
+    for (const InputClass& kind : kInputClasses)
+      for (const std::int64_t count : kCounts) {
+        const std::vector<float> x = make_input(kind, count, 8), y = make_input(kNormal, count, 9);
+        RowDifference got, want;
+        path.add(x.data(), y.data(), count, nullptr, got);
+        plain.add(x.data(), y.data(), count, nullptr, want);
+        EXPECT_EQ(got, want) << path.name << ", " << kind.name << ", " << count;
+      }
+  }
 }
 
 TEST(Difference, HandValues) {
