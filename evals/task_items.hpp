@@ -19,7 +19,7 @@ struct TaskRequest {
 };
 
 struct TaskItem {
-  std::int64_t index = 0;  // of the record in its file, zero-based
+  std::int64_t index = 0;  // among the records of its task, zero-based
   std::vector<TaskRequest> requests;
   std::vector<std::int32_t> gold;  // requests that are right: one, or several (TruthfulQA mc2)
 };
