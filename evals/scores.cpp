@@ -27,6 +27,15 @@ Number finite(double value) { return std::isfinite(value) ? Number(value) : std:
 
 Number times(const Number& a, const Number& b) { return a && b ? finite(*a * *b) : std::nullopt; }
 
+// Cut off at the ends of what the metric can be.
+Interval within(Interval interval, double least, double most) {
+  if (interval.low) interval.low = std::max(least, *interval.low);
+  if (interval.high) interval.high = std::min(most, *interval.high);
+  return interval;
+}
+
+Number exp_of(const Number& value) { return value ? finite(std::exp(*value)) : std::nullopt; }
+
 // Standard error of a mean of n independent values, as llama.cpp takes it.
 Number iid_stderr(double sum, double sum2, double n) {
   if (n < 2) return std::nullopt;
@@ -231,6 +240,12 @@ ScoreSummary summarize(std::span<const WindowScores> scheme, std::span<const Win
   }
   s.delta_p_mean = finite(delta_p.value() / n);
   s.delta_p_rms = finite(std::sqrt(delta_p2.value() / n));
+  const double degrees = static_cast<double>(nll_windows.size()) - 1;
+  const Interval nll_interval = t_interval(s.nll, s.nll_stderr, degrees);
+  s.ppl_interval = {exp_of(nll_interval.low), exp_of(nll_interval.high)};
+  s.ln_ppl_ratio_interval = t_interval(s.ln_ppl_ratio, s.ln_ppl_ratio_stderr, degrees);
+  s.kl_interval = within(t_interval(s.kl_mean, s.kl_stderr, degrees), 0, INFINITY);
+  s.top1_interval = within(t_interval(s.top1_agreement, s.top1_stderr, degrees), 0, 1);
   if (s.windows == 1)
     s.notes.emplace_back("one window: no standard error over windows");
   else if (s.windows < kFewWindows)

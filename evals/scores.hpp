@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/number.hpp"
+#include "evals/student_t.hpp"
 #include "kernels/divergence/divergence.hpp"
 
 namespace quantmap {
@@ -46,6 +47,8 @@ struct ScoreSummary {
   std::int64_t margin_flips = 0;
   Number delta_p_mean, delta_p_rms;
   Number nll_stderr_iid, ppl_stderr_iid, kl_stderr_iid;  // as llama.cpp takes them
+  // 95 % by Student's t of windows - 1 degrees, cut off where the metric ends; ppl: e to that of nll.
+  Interval ppl_interval, ln_ppl_ratio_interval, kl_interval, top1_interval;
   std::string status = "ok";
   std::vector<std::string> notes;
 };

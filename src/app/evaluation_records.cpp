@@ -158,6 +158,14 @@ EvaluationRecord evaluation_record(const SchemeRecord& scheme, const ScoreSummar
   e.delta_p_rms = s.delta_p_rms;
   e.ppl_stderr_iid = s.ppl_stderr_iid;
   e.kl_stderr_iid = s.kl_stderr_iid;
+  e.ppl_low = s.ppl_interval.low;
+  e.ppl_high = s.ppl_interval.high;
+  e.ln_ppl_ratio_low = s.ln_ppl_ratio_interval.low;
+  e.ln_ppl_ratio_high = s.ln_ppl_ratio_interval.high;
+  e.kl_low = s.kl_interval.low;
+  e.kl_high = s.kl_interval.high;
+  e.top1_low = s.top1_interval.low;
+  e.top1_high = s.top1_interval.high;
   e.tokens_scored = s.tokens;
   e.windows = s.windows;
   e.status = s.status;

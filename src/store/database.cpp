@@ -19,6 +19,11 @@ Database Database::open(const std::filesystem::path& path) {
       std::make_unique<State>(State{path.string(), store::open_for_writing(path, store::current_schema())}));
 }
 
+Database Database::open_read_only(const std::filesystem::path& path) {
+  return Database(
+      std::make_unique<State>(State{path.string(), store::open_for_reading(path, store::current_schema())}));
+}
+
 void Database::State::require_running(std::int64_t run) {
   SQLite::Statement statement(db, "SELECT status FROM run WHERE id = ?");
   statement.bind(1, run);

@@ -22,6 +22,8 @@ class Database {
  public:
   // Creates the file and its schema if it is absent.
   static Database open(const std::filesystem::path& path);
+  // An existing file of today's schema, for reading only.
+  static Database open_read_only(const std::filesystem::path& path);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();
@@ -43,7 +45,8 @@ class Database {
   // Everything final in one transaction; the run becomes complete, running state is dropped (windows are
   // kept: paired comparisons need them).
   void finish_run(std::int64_t run, std::string_view finished_at,
-                  std::span<const EvaluationRecord> evaluations, std::span<const LayerErrorRecord> errors);
+                  std::span<const EvaluationRecord> evaluations, std::span<const LayerErrorRecord> errors,
+                  std::span<const ComparisonRecord> comparisons = {});
 
   // A run that was measured in one piece: begun and finished in one transaction. Returns its id.
   std::int64_t store_run(const RunRecord& run, std::span<const SchemeRecord> schemes,
@@ -57,6 +60,7 @@ class Database {
 
   std::vector<SchemeRecord> schemes(std::int64_t run) const;
   std::vector<EvaluationRecord> evaluations(std::int64_t run) const;
+  std::vector<ComparisonRecord> comparisons(std::int64_t run) const;
   std::vector<LayerErrorRecord> layer_errors(std::int64_t run) const;
   std::vector<OutlierRecord> outliers(std::int64_t run) const;
   std::vector<SiteStatisticsRecord> site_statistics(std::int64_t run) const;

@@ -127,7 +127,26 @@ struct Stored<EvaluationRecord> {  // `notes` are rows of their own (results.cpp
       Field{"bpw_model", &E::bpw_model}, Field{"weight_bytes", &E::weight_bytes},
       Field{"kv_bytes_per_token", &E::kv_bytes_per_token}, Field{"seconds", &E::seconds},
       Field{"ppl_stderr_iid", &E::ppl_stderr_iid}, Field{"kl_stderr_iid", &E::kl_stderr_iid},
-      Field{"status", &E::status});
+      Field{"ppl_low", &E::ppl_low}, Field{"ppl_high", &E::ppl_high},
+      Field{"ln_ppl_ratio_low", &E::ln_ppl_ratio_low}, Field{"ln_ppl_ratio_high", &E::ln_ppl_ratio_high},
+      Field{"kl_low", &E::kl_low}, Field{"kl_high", &E::kl_high}, Field{"top1_low", &E::top1_low},
+      Field{"top1_high", &E::top1_high}, Field{"status", &E::status});
+};
+
+template <>
+struct Stored<ComparisonRecord> {
+  using C = ComparisonRecord;
+  static constexpr const char* table = "comparison";
+  static constexpr const char* source = "comparisons";
+  static constexpr const char* order =
+      "metric DESC, position, than";  // ln_ppl_ratio first, as they were given
+  static constexpr auto fields = std::make_tuple(
+      Field{"position", &C::position}, Field{"scheme", &C::scheme, Kept::joined}, Field{"than", &C::than},
+      Field{"than_scheme", &C::than_scheme, Kept::joined}, Field{"metric", &C::metric},
+      Field{"difference", &C::difference}, Field{"stderr", &C::stderr_of_difference}, Field{"low", &C::low},
+      Field{"high", &C::high}, Field{"bootstrap_low", &C::bootstrap_low},
+      Field{"bootstrap_high", &C::bootstrap_high}, Field{"p", &C::p}, Field{"p_holm", &C::p_holm},
+      Field{"windows", &C::windows}, Field{"verdict", &C::verdict}, Field{"more_windows", &C::more_windows});
 };
 
 template <>

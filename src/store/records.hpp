@@ -55,8 +55,22 @@ struct EvaluationRecord {
   Number bpw_quantized, bpw_model, weight_bytes, kv_bytes_per_token, seconds;
   // i.i.d. standard errors, comparable with llama.cpp (formats.md, section 11).
   Number ppl_stderr_iid, kl_stderr_iid;
+  // 95 % intervals by Student's t over windows.
+  Number ppl_low, ppl_high, ln_ppl_ratio_low, ln_ppl_ratio_high, kl_low, kl_high, top1_low, top1_high;
   std::string status = "ok";  // else what is undefined and why
   std::vector<std::string> notes;
+};
+
+// A row of `comparisons`: two schemes of a run on the same windows (evals/comparison.hpp), `metric` of
+// `scheme` less that of `than_scheme`. Numbers are empty where `verdict` is "undefined".
+struct ComparisonRecord {
+  std::int64_t position = 0, than = 0;
+  std::string scheme, than_scheme;
+  std::string metric;  // ln_ppl_ratio | kl_mean
+  Number difference, stderr_of_difference, low, high, bootstrap_low, bootstrap_high, p, p_holm;
+  std::int64_t windows = 0;
+  std::string verdict;  // lower | higher | equal | not distinguishable | undefined
+  Number more_windows;  // that would settle what is not distinguishable
 };
 
 // A row of `layer_errors` (product.md, `error --format json`).

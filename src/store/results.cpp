@@ -9,7 +9,8 @@ namespace quantmap {
 
 void Database::finish_run(std::int64_t run, std::string_view finished_at,
                           std::span<const EvaluationRecord> evaluations,
-                          std::span<const LayerErrorRecord> errors) {
+                          std::span<const LayerErrorRecord> errors,
+                          std::span<const ComparisonRecord> comparisons) {
   state_->in_transaction([&] {
     state_->require_running(run);
     store::Inserter<EvaluationRecord> insert_row(state_->db, run);
@@ -26,6 +27,11 @@ void Database::finish_run(std::int64_t run, std::string_view finished_at,
       return fmt::format("the evaluation of scheme {} in run {}", row.scheme.position, run);
     });
     state_->insert_errors(run, errors);
+    state_->insert_all(comparisons, store::Inserter<ComparisonRecord>(state_->db, run),
+                       [&](const ComparisonRecord& row) {
+                         return fmt::format("the {} of schemes {} and {} in run {}", row.metric, row.position,
+                                            row.than, run);
+                       });
     state_->complete_run(run, finished_at);
   });
 }
@@ -84,6 +90,10 @@ std::vector<EvaluationRecord> Database::evaluations(std::int64_t run) const {
     }
     return rows;
   });
+}
+
+std::vector<ComparisonRecord> Database::comparisons(std::int64_t run) const {
+  return store::guarded(state_->file, [&] { return store::rows_of_run<ComparisonRecord>(state_->db, run); });
 }
 
 std::vector<LayerErrorRecord> Database::layer_errors(std::int64_t run) const {

@@ -93,7 +93,7 @@ SQLite::Database open_checked(const std::string& name, int flags, const std::str
 }
 
 // [i]: from version i + 1 to i + 2.
-constexpr std::array<std::string_view, 1> kMigrations = {
+constexpr std::array<std::string_view, 2> kMigrations = {
     R"sql(-- Ready for a heat map: layers down, modules across, one map a scheme, scope and kind. module: `down_proj`, `self_attn`,
 -- `layer` for the residual stream after it. Sums of many places (layer -1) are not in it.
 CREATE VIEW layer_error_map AS
@@ -154,6 +154,55 @@ CREATE VIEW outlier_shares AS
 SELECT o.run, o.position, s.scheme, p.layer, p.site, error2, rel_error, massive_values, massive_rows, first_tokens,
   rest_error2, rest_rel_error, rest_massive_values, rest_massive_rows, nonfinite, status
 FROM outlier_share o JOIN scheme s ON s.run = o.run AND s.position = o.position JOIN site p ON p.id = o.site_id;
+)sql",
+    R"sql(-- 95 % intervals by Student's t over windows.
+ALTER TABLE evaluation ADD COLUMN ppl_low REAL;
+ALTER TABLE evaluation ADD COLUMN ppl_high REAL;
+ALTER TABLE evaluation ADD COLUMN ln_ppl_ratio_low REAL;
+ALTER TABLE evaluation ADD COLUMN ln_ppl_ratio_high REAL;
+ALTER TABLE evaluation ADD COLUMN kl_low REAL;
+ALTER TABLE evaluation ADD COLUMN kl_high REAL;
+ALTER TABLE evaluation ADD COLUMN top1_low REAL;
+ALTER TABLE evaluation ADD COLUMN top1_high REAL;
+
+DROP VIEW evaluations;
+CREATE VIEW evaluations AS
+SELECT e.run, e.position, s.scheme, s.spec, s.weights, s.activations, s.kv, ppl, ppl_stderr, nll, nll_stderr,
+  ln_ppl_ratio, ln_ppl_ratio_stderr, kl_mean, kl_stderr, kl_p50, kl_p90, kl_p99, kl_p999, kl_max, kl_infinite, tv_mean,
+  top1_agreement, top1_stderr, margin_flips, delta_p_mean, delta_p_rms, tokens_scored, windows, bpw_quantized,
+  bpw_model, weight_bytes, kv_bytes_per_token, seconds, ppl_stderr_iid, kl_stderr_iid, ppl_low, ppl_high, ln_ppl_ratio_low,
+  ln_ppl_ratio_high, kl_low, kl_high, top1_low, top1_high, status,
+  (SELECT json_group_array(note) FROM (SELECT n.note FROM evaluation_note n
+    WHERE n.run = e.run AND n.position = e.position ORDER BY n.ordinal)) AS notes
+FROM evaluation e JOIN scheme s ON s.run = e.run AND s.position = e.position;
+
+-- Two schemes of a run on the same windows (evals/comparison.hpp): `metric` of `position` less that of `than`.
+CREATE TABLE comparison (
+  run INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  than INTEGER NOT NULL,
+  metric TEXT NOT NULL,
+  difference REAL,
+  stderr REAL,
+  low REAL,
+  high REAL,
+  bootstrap_low REAL,
+  bootstrap_high REAL,
+  p REAL,
+  p_holm REAL,
+  windows INTEGER NOT NULL,
+  verdict TEXT NOT NULL,
+  more_windows REAL,
+  PRIMARY KEY (run, position, than, metric),
+  FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE,
+  FOREIGN KEY (run, than) REFERENCES scheme ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW comparisons AS
+SELECT c.run, c.position, s.scheme, c.than, t.scheme AS than_scheme, metric, difference, stderr, low, high, bootstrap_low,
+  bootstrap_high, p, p_holm, windows, verdict, more_windows
+FROM comparison c JOIN scheme s ON s.run = c.run AND s.position = c.position
+  JOIN scheme t ON t.run = c.run AND t.position = c.than;
 )sql",
 };
 

@@ -1,17 +1,17 @@
--- The results database of quantmap, version 2. The views at the end are the interface: their columns are stable, and
+-- The results database of quantmap, version 3. The views at the end are the interface: their columns are stable, and
 -- the tables behind them may change by migrations (schema.cpp). Every row of every view leads to its run.
 --
 -- A run owns schemes (position 0 is the reference); (run, position) names one everywhere. Keys hold no NULL: UNIQUE
 -- would let two such rows through. A REAL that may be NULL is a number that is undefined or not finite, and the
 -- `status` of its row says which and why. The constants below are also in schema.cpp; a test compares them.
 PRAGMA application_id = 1364017488;  -- 'QMAP'
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 CREATE TABLE schema_version (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL
 ) STRICT;
-INSERT INTO schema_version VALUES (1, 2);
+INSERT INTO schema_version VALUES (1, 3);
 
 -- One invocation. The same key measured twice is two runs, so key is not unique; AUTOINCREMENT: a number printed
 -- once never means another run later.
@@ -82,6 +82,7 @@ CREATE TABLE state (
   FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
 ) STRICT;
 
+-- _low, _high: 95 % intervals by Student's t over windows (evals/student_t.hpp).
 CREATE TABLE evaluation (
   run INTEGER NOT NULL,
   position INTEGER NOT NULL,
@@ -114,7 +115,7 @@ CREATE TABLE evaluation (
   seconds REAL,
   ppl_stderr_iid REAL,
   kl_stderr_iid REAL,
-  status TEXT NOT NULL,
+  status TEXT NOT NULL, ppl_low REAL, ppl_high REAL, ln_ppl_ratio_low REAL, ln_ppl_ratio_high REAL, kl_low REAL, kl_high REAL, top1_low REAL, top1_high REAL,
   PRIMARY KEY (run, position),
   FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
@@ -126,6 +127,28 @@ CREATE TABLE evaluation_note (
   note TEXT NOT NULL,
   PRIMARY KEY (run, position, ordinal),
   FOREIGN KEY (run, position) REFERENCES evaluation ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Two schemes of a run on the same windows (evals/comparison.hpp): `metric` of `position` less that of `than`.
+CREATE TABLE comparison (
+  run INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  than INTEGER NOT NULL,
+  metric TEXT NOT NULL,
+  difference REAL,
+  stderr REAL,
+  low REAL,
+  high REAL,
+  bootstrap_low REAL,
+  bootstrap_high REAL,
+  p REAL,
+  p_holm REAL,
+  windows INTEGER NOT NULL,
+  verdict TEXT NOT NULL,
+  more_windows REAL,
+  PRIMARY KEY (run, position, than, metric),
+  FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE,
+  FOREIGN KEY (run, than) REFERENCES scheme ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
 -- A place in a model, such as (3, 'model.layers.3 output'); layer -1: not inside a layer.
@@ -279,10 +302,17 @@ CREATE VIEW evaluations AS
 SELECT e.run, e.position, s.scheme, s.spec, s.weights, s.activations, s.kv, ppl, ppl_stderr, nll, nll_stderr,
   ln_ppl_ratio, ln_ppl_ratio_stderr, kl_mean, kl_stderr, kl_p50, kl_p90, kl_p99, kl_p999, kl_max, kl_infinite, tv_mean,
   top1_agreement, top1_stderr, margin_flips, delta_p_mean, delta_p_rms, tokens_scored, windows, bpw_quantized,
-  bpw_model, weight_bytes, kv_bytes_per_token, seconds, ppl_stderr_iid, kl_stderr_iid, status,
+  bpw_model, weight_bytes, kv_bytes_per_token, seconds, ppl_stderr_iid, kl_stderr_iid, ppl_low, ppl_high, ln_ppl_ratio_low,
+  ln_ppl_ratio_high, kl_low, kl_high, top1_low, top1_high, status,
   (SELECT json_group_array(note) FROM (SELECT n.note FROM evaluation_note n
     WHERE n.run = e.run AND n.position = e.position ORDER BY n.ordinal)) AS notes
 FROM evaluation e JOIN scheme s ON s.run = e.run AND s.position = e.position;
+
+CREATE VIEW comparisons AS
+SELECT c.run, c.position, s.scheme, c.than, t.scheme AS than_scheme, metric, difference, stderr, low, high, bootstrap_low,
+  bootstrap_high, p, p_holm, windows, verdict, more_windows
+FROM comparison c JOIN scheme s ON s.run = c.run AND s.position = c.position
+  JOIN scheme t ON t.run = c.run AND t.position = c.than;
 
 CREATE VIEW layer_errors AS
 SELECT l.run, l.position, p.layer, p.site, l.scope, l.kind, s.scheme, rel_error, rel_error_residual, sqnr_db, cosine,

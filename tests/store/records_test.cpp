@@ -75,8 +75,25 @@ TEST_F(Records, FinalRowsReadBackInTheOrderGivenToTheBit) {
     errors.back().layer = 19 - i / 2;  // pairs share a site, and layers go down: not the order of any key
     errors.back().site = "model.layers." + std::to_string(19 - i / 2) + " output";
   }
-  db_.finish_run(id, "2025-01-02T03:04:05Z", evaluations, errors);
+  std::vector<ComparisonRecord> comparisons;
+  for (const auto& [metric, position, than] : {std::tuple("ln_ppl_ratio", 1, 0),
+                                               {"ln_ppl_ratio", 2, 0},
+                                               {"ln_ppl_ratio", 2, 1},
+                                               {"kl_mean", 2, 1}}) {
+    comparisons.push_back(filled<ComparisonRecord>(10 * position + than));
+    comparisons.back().position = position;
+    comparisons.back().than = than;
+    comparisons.back().metric = metric;
+    comparisons.back().scheme = sample_schemes(3)[static_cast<std::size_t>(position)].scheme;
+    comparisons.back().than_scheme = sample_schemes(3)[static_cast<std::size_t>(than)].scheme;
+  }
+  comparisons[1].more_windows.reset();
+  db_.finish_run(id, "2025-01-02T03:04:05Z", evaluations, errors, comparisons);
 
+  const auto read_comparisons = db_.comparisons(id);
+  ASSERT_EQ(read_comparisons.size(), comparisons.size());
+  for (std::size_t i = 0; i < comparisons.size(); ++i)
+    EXPECT_TRUE(same(read_comparisons[i], comparisons[i])) << i;
   const auto read = db_.evaluations(id);
   ASSERT_EQ(read.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {

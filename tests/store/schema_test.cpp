@@ -74,7 +74,11 @@ const std::vector<std::pair<std::string, std::string>> kViews = {
      "margin_flips "
      "delta_p_mean delta_p_rms tokens_scored windows bpw_quantized bpw_model weight_bytes kv_bytes_per_token "
      "seconds "
-     "ppl_stderr_iid kl_stderr_iid status notes"},
+     "ppl_stderr_iid kl_stderr_iid ppl_low ppl_high ln_ppl_ratio_low ln_ppl_ratio_high kl_low kl_high "
+     "top1_low top1_high status notes"},
+    {"comparisons",
+     "run position scheme than than_scheme metric difference stderr low high bootstrap_low bootstrap_high p "
+     "p_holm windows verdict more_windows"},
     {"layer_errors",
      "run position layer site scope kind scheme rel_error rel_error_residual sqnr_db cosine max_abs_error "
      "amax kurtosis "
@@ -124,6 +128,8 @@ TEST(Schema, FieldListsAndViewsAgree) {
             columns(file, "evaluations").size());  // run, notes
   EXPECT_EQ(in_view<LayerErrorRecord>(columns(file, "layer_errors")).size() + 2,
             columns(file, "layer_errors").size());  // run, scheme
+  EXPECT_EQ(in_view<ComparisonRecord>(columns(file, "comparisons")).size() + 1,
+            columns(file, "comparisons").size());  // run
   EXPECT_EQ(in_view<OutlierRecord>(columns(file, "outliers")).size() + 1,
             columns(file, "outliers").size());  // run
 }
@@ -162,7 +168,7 @@ TEST(Schema, OpensInSqlite3) {
       run({"sqlite3", file.string(), "PRAGMA integrity_check", "SELECT version FROM schema_version",
            "PRAGMA user_version", "PRAGMA application_id", "PRAGMA journal_mode",
            "SELECT count(*) FROM evaluations"});
-  EXPECT_EQ(result.out, "ok\n2\n2\n1364017488\nwal\n0\n") << result.err;
+  EXPECT_EQ(result.out, "ok\n3\n3\n1364017488\nwal\n0\n") << result.err;
 }
 
 TEST(Schema, OpensInPython) {
@@ -206,8 +212,8 @@ TEST(Schema, ConstantsOfTheFileAndOfTheProgramAgree) {
 }
 
 // A future of the schema: two versions on. What led to today's version is never run here.
-constexpr std::array<std::string_view, 3> kMigrations = {
-    "SELECT no_such_function()",
+constexpr std::array<std::string_view, 4> kMigrations = {
+    "SELECT no_such_function()", "SELECT no_such_function()",
     "ALTER TABLE run ADD COLUMN host TEXT NOT NULL DEFAULT 'here'; DROP VIEW sizes",
     "UPDATE run SET host = host || ' and now'"};
 
@@ -218,8 +224,8 @@ TEST(Migration, BringsAnOlderDatabaseForwardAndKeepsItsRows) {
   {
     SQLite::Database db = store::open_for_writing(file, future);
     EXPECT_EQ(db.execAndGet("SELECT host FROM run").getString(), "here and now");
-    EXPECT_EQ(db.execAndGet("SELECT version FROM schema_version").getInt(), 4);
-    EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 4);
+    EXPECT_EQ(db.execAndGet("SELECT version FROM schema_version").getInt(), 5);
+    EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 5);
     EXPECT_EQ(db.execAndGet("SELECT count(*) FROM scheme").getInt(), 2);
   }
   store::open_for_writing(file, future);  // and once only
@@ -231,14 +237,14 @@ TEST(Migration, BringsAnOlderDatabaseForwardAndKeepsItsRows) {
                                                              [&] { query_database(file, "SELECT 1"); }}) {
     const Error error = error_of(open);
     EXPECT_EQ(error.kind(), ErrorKind::input);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(file.string()), HasSubstr("expected"), HasSubstr("found 4")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(file.string()), HasSubstr("expected"), HasSubstr("found 5")));
   }
 }
 
 TEST(Migration, StartsAtTheVersionThatIsThere) {
   const auto file = fresh_dir("store_migrate_late") / "r.db";
   Database::open(file).start_run(filled<RunRecord>(4), sample_schemes(2));
-  store::open_for_writing(file, {"", std::span(kMigrations).first(2)});
+  store::open_for_writing(file, {"", std::span(kMigrations).first(3)});
   SQLite::Database db = store::open_for_writing(file, {"", kMigrations});
   EXPECT_EQ(db.execAndGet("SELECT host FROM run").getString(), "here and now");
 }
@@ -279,7 +285,7 @@ TEST(Migration, ThatFailsLeavesTheDatabaseAsItWas) {
   for (const auto& [migration, reason] : cases) {
     const auto file = fresh_dir("store_migrate_bad") / "r.db";
     Database::open(file).start_run(filled<RunRecord>(4), sample_schemes(2));
-    const std::array<std::string_view, 2> bad = {kMigrations[0], migration};
+    const std::array<std::string_view, 3> bad = {kMigrations[0], kMigrations[1], migration};
     EXPECT_THAT(error_of([&] { store::open_for_writing(file, {"", bad}); }).what(), HasSubstr(reason));
     Database db = Database::open(file);  // still of today
     EXPECT_TRUE(db.run(1));
