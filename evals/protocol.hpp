@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/row_range.hpp"
+
 namespace quantmap {
 
 enum class ScoreRule : std::uint8_t {
@@ -45,11 +47,15 @@ struct ProtocolOptions {
 // Throws Error (usage) naming the option that does not fit. model_limit: positions the model was made for.
 Protocol resolve_protocol(const ProtocolOptions& options, std::int64_t model_limit);
 
-// One window: what goes in, and what each position is asked for.
+// One window: what goes in, and what each row is asked for. A window of a text has no branches; one of a
+// task's item has one a request behind the prefix they share (task_window.hpp).
 struct EvalWindow {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> targets;  // as long as ids; the token that position's logits are scored on, or -1
   double weight = 0;                  // of its mean NLL in the total; targets scored, but for hf_weights
+  std::int64_t prefix = 0;            // rows that all branches see
+  std::vector<RowRange> branches;     // rows of each; positions go on from the prefix
+  bool is_item() const { return !branches.empty(); }
   std::int64_t first_row() const;     // rows that are scored lie in [first_row, last_row)
   std::int64_t last_row() const;
   std::int64_t scored() const;

@@ -17,7 +17,7 @@ constexpr std::int64_t kQueries = 64;  // tokens in a tile of queries
 struct Sizes {
   std::int64_t q, scores, p, out;  // bytes of each part of the scratch
   explicit Sizes(const AttentionInput& in) {
-    const std::int64_t rows = std::min(kQueries, in.tokens) * in.group;
+    const std::int64_t rows = std::min(kQueries, in.tokens - in.first_query) * in.group;
     const std::int64_t keys = in.window > 0 ? std::min(in.tokens, in.window + kQueries + 16) : in.tokens;
     q = aligned_bytes(rows * in.head_dim * operand_bytes(in.type));
     scores = aligned_bytes(rows * keys * 4);
@@ -72,7 +72,9 @@ void attention(const AttentionInput& in, std::byte* scratch) {
   const std::int64_t dim = in.head_dim;
   const bool bf16 = in.type == OperandType::bf16;
   // Tiles from the last down: a tile's queries are read before its output is written, so out may be q.
-  for (std::int64_t begin = (in.tokens - 1) / kQueries * kQueries; begin >= 0; begin -= kQueries) {
+  const std::int64_t tiles = (in.tokens - in.first_query + kQueries - 1) / kQueries;
+  for (std::int64_t tile = tiles - 1; tile >= 0; --tile) {
+    const std::int64_t begin = in.first_query + tile * kQueries;
     const std::int64_t queries = std::min(kQueries, in.tokens - begin);
     const std::int64_t rows = queries * in.group;
     std::int64_t key_begin = in.window > 0 ? std::max<std::int64_t>(0, begin - in.window + 1) : 0;

@@ -15,7 +15,7 @@ void attention_ref(const AttentionInput& in) {
   std::vector<double> p(static_cast<std::size_t>(in.tokens));
   std::vector<float> row(static_cast<std::size_t>(in.head_dim));
   // From the last token down, so that out may be q.
-  for (std::int64_t t = in.tokens - 1; t >= 0; --t)
+  for (std::int64_t t = in.tokens - 1; t >= in.first_query; --t)
     for (std::int64_t h = 0; h < in.group; ++h) {
       const float* q = in.q + t * in.q_stride + h * in.head_dim;
       const std::int64_t first = in.window > 0 ? std::max<std::int64_t>(0, t - in.window + 1) : 0;

@@ -8,6 +8,7 @@
 //   tv      = 1/2 sum_v |p(v) - q(v)|           0 to 1; 1 - tv is the acceptance of speculative decoding
 //   top1    = the first argmax of both is the same token
 //   delta_p = q(target) - p(target)
+//   greedy  = the target is q's first argmax
 // clang-format on
 // p: reference, q: scheme. exp in FP32 (kernels/math/exp.hpp), every sum in double. Equal rows give kl and tv
 // exactly 0. q(v) = 0 where p(v) > 0 gives kl = inf; NaN logits give NaN.
@@ -35,6 +36,7 @@ struct TokenScore {
   double nll = 0, kl = 0, tv = 0, delta_p = 0;
   bool top1 = true;          // agrees with the reference
   bool margin_flip = false;  // disagrees where the reference led by more than 0.1
+  bool greedy = false;       // greedy decoding would give the target; false where a logit is NaN
 };
 
 inline constexpr double kMarginFlipLead = 0.1;

@@ -100,7 +100,8 @@ TokenScore compare(float* logits, std::int64_t count, std::int64_t target, const
                    const float* reference_logits, const float* weights) {
   TokenScore score;
   const float largest = largest_of(logits, count);
-  score.top1 = first_index_of(logits, count, largest) == reference.top;
+  const std::int64_t top = first_index_of(logits, count, largest);
+  score.top1 = top == reference.top;
   score.margin_flip = !score.top1 && reference.lead > kMarginFlipLead;
   const double target_logit = logits[target];
   const Sums sums = weigh(logits, count, largest, reference_logits, weights);
@@ -113,6 +114,7 @@ TokenScore compare(float* logits, std::int64_t count, std::int64_t target, const
                                  static_cast<float>(1.0 / sums.weights), count) /
              2;
   score.delta_p = double{logits[target]} / sums.weights - reference.p_target;
+  score.greedy = top == target && !std::isnan(score.nll);
   return score;
 }
 

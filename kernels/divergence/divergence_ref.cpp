@@ -44,6 +44,7 @@ TokenScore compare_ref(const float* logits, std::int64_t count, std::int64_t tar
   const auto top_q = std::max_element(logits, logits + count) - logits;
   const auto top_p = std::max_element(reference_logits, reference_logits + count) - reference_logits;
   score.top1 = top_q == top_p;
+  score.greedy = top_q == target && !std::isnan(score.nll);
   if (!score.top1) {
     std::vector<double> sorted(p);
     std::partial_sort(sorted.begin(), sorted.begin() + 2, sorted.end(), std::greater<>());

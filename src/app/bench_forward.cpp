@@ -54,7 +54,7 @@ std::vector<BenchRow> bench_forward(const ForwardBench& bench, Compute compute) 
       pass_windows.push_back({static_cast<std::int64_t>(w), windows[w].ids});
     forward.start(std::move(pass_windows));
     for (int layer = 0; layer < config.layers; ++layer) forward.run_layer(layer);
-    forward.run_head([&](std::int64_t) { return Forward::RowRange{0, bench.ctx}; }, [](const HeadTile&) {});
+    forward.run_head([&](std::int64_t) { return RowRange{0, bench.ctx}; }, [](const HeadTile&) {});
   };
   pass();  // warm
 

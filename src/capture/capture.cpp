@@ -260,7 +260,7 @@ class CaptureRun {
     const bool all = logits >= 0 && wants(static_cast<std::size_t>(logits), end);
     forward.run_head(
         [&](std::int64_t) {
-          return Forward::RowRange{0, all ? ctx_ : 0};
+          return RowRange{0, all ? ctx_ : 0};
         },
         [&](const HeadTile& tile) {
           const std::int64_t vocab = checkpoint_.config().vocab_size;

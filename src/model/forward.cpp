@@ -10,6 +10,40 @@
 
 namespace quantmap {
 
+namespace {
+
+// The branch that a row lies in; null: the prefix, or a window without branches.
+const RowRange* branch_of(const PassWindow& window, std::int64_t row) {
+  if (window.branches.empty() || row < window.prefix) return nullptr;
+  const auto behind = std::upper_bound(window.branches.begin(), window.branches.end(), row,
+                                       [](std::int64_t r, const RowRange& b) { return r < b.end; });
+  return behind == window.branches.end() ? nullptr : &*behind;
+}
+
+void require_branches(const PassWindow& window) {
+  std::int64_t at = window.prefix;
+  bool good = window.prefix >= 0;
+  for (const RowRange& branch : window.branches) {
+    good = good && branch.begin == at && branch.end > branch.begin;
+    at = branch.end;
+  }
+  if (!window.branches.empty() && (!good || at != static_cast<std::int64_t>(window.ids.size())))
+    fail("forward pass", "", "branches do not cover a window behind its prefix");
+}
+
+}  // namespace
+
+std::int64_t PassWindow::position(std::int64_t row) const {
+  const RowRange* branch = branch_of(*this, row);
+  return branch ? prefix + row - branch->begin : row;
+}
+
+std::int64_t PassWindow::run_end(std::int64_t row) const {
+  const RowRange* branch = branch_of(*this, row);
+  if (branch) return branch->end;
+  return branches.empty() ? static_cast<std::int64_t>(ids.size()) : prefix;
+}
+
 std::int64_t inner_width(const ModelConfig& c) {
   return std::max(query_width(c) + 2 * kv_width(c), c.intermediate_size);
 }
@@ -69,7 +103,8 @@ std::int64_t layer_scratch_bytes(const ModelConfig& c, std::int64_t longest_wind
     input.head_dim = c.head_dim;
     products = std::max(products, attention_scratch_bytes(input));
   }
-  const std::int64_t cache = head_cache_bytes(longest_window, c.head_dim);
+  const std::int64_t cache =
+      head_cache_bytes(longest_window, c.head_dim) + branch_cache_bytes(longest_window, c.head_dim);
   return std::max(linear, products + cache) + 4096;
 }
 
@@ -135,6 +170,7 @@ void Forward::start(std::vector<PassWindow> windows) {
     offset_.push_back(tokens);
     const auto length = static_cast<std::int64_t>(window.ids.size());
     tokens += length;
+    require_branches(window);
     if (length > limits_.longest_window) fail("forward pass", "", "a window is longer than the pass allows");
     for (const std::int32_t id : window.ids)
       if (id < 0 || id >= config().vocab_size)

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
+#include "core/row_range.hpp"
 #include "model/hooks.hpp"
 #include "model/operand.hpp"
 #include "model/rope_table.hpp"
@@ -32,9 +33,18 @@ KvChoice walker_cache(const Walker& walker, int layer);
 // The key of a Linear's weights: its form without what only concerns activations.
 LinearForm weight_key(LinearForm form);
 
+// Without branches a window is one text. With them it is a prefix that several continuations share: rows
+// [0, prefix) are the prefix, and each branch sees the prefix and itself, as if nothing else were there; its
+// positions go on from the prefix. Branches lie behind the prefix in order and cover all other rows. A dynamic
+// scale of a tensor spans the whole window, branches together.
 struct PassWindow {
   std::int64_t index = 0;  // in the run
   std::span<const std::int32_t> ids;
+  std::int64_t prefix = 0;
+  std::span<const RowRange> branches = {};
+  // The position of a row; and the end of the rows that go on from it one by one.
+  std::int64_t position(std::int64_t row) const;
+  std::int64_t run_end(std::int64_t row) const;
 };
 
 // Largest sizes of a pass, for allocation and the memory plan.
@@ -81,9 +91,6 @@ class Forward {
   void run_layer(int layer);                    // in order, 0 … layers-1
   // Final norm and head, in tiles of head_rows() tokens; rows of positions in [first_row, last_row) of each
   // window as `rows_of` gives them.
-  struct RowRange {
-    std::int64_t begin = 0, end = 0;
-  };
   void run_head(const std::function<RowRange(std::int64_t window)>& rows_of, const HeadVisitor& visit);
   static std::int64_t head_rows(std::int64_t vocab);
 

@@ -73,7 +73,10 @@ void Forward::run_attention(int layer) {
     AttentionInput input = prepare_head(input_rows, choice, compute, arena, &counts);
     input.out = rows + head * group * c.head_dim;
     input.out_stride = inner_width_;
-    attention(input, arena.bytes(attention_scratch_bytes(input)));
+    if (windows_[window].branches.empty())
+      attention(input, arena.bytes(attention_scratch_bytes(input)));
+    else
+      attend_branches(windows_[window].prefix, windows_[window].branches, input, arena);
     if (counts.saturated || counts.nonfinite) {
       const std::lock_guard lock(counts_mutex);
       counts_[static_cast<std::size_t>(walker)].saturated += counts.saturated;

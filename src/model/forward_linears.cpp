@@ -257,11 +257,16 @@ void Forward::LinearStep::write_qkv(Work& work) {
       rms_norm(k, c_.head_dim, k_weight, eps, c_.kv_heads, c_.head_dim, k, c_.head_dim);
     }
   }
-  const std::int64_t at = tile.row_begin * (c_.head_dim / 2);
-  const float* cosines = f_.rope_.cosines.data() + at;
-  const float* sines = f_.rope_.sines.data() + at;
-  rope(to, stride, tile.rows, c_.heads, c_.head_dim, cosines, sines);
-  rope(keys, stride, tile.rows, c_.kv_heads, c_.head_dim, cosines, sines);
+  const PassWindow& window = f_.windows_[tile.window];
+  const std::int64_t last = tile.row_begin + tile.rows;
+  for (std::int64_t row = tile.row_begin, end = 0; row < last; row = end) {
+    end = std::min(last, window.run_end(row));
+    const std::int64_t at = window.position(row) * (c_.head_dim / 2), skip = (row - tile.row_begin) * stride;
+    const float* cosines = f_.rope_.cosines.data() + at;
+    const float* sines = f_.rope_.sines.data() + at;
+    rope(to + skip, stride, end - row, c_.heads, c_.head_dim, cosines, sines);
+    rope(keys + skip, stride, end - row, c_.kv_heads, c_.head_dim, cosines, sines);
+  }
   if (f_.hook_) {
     const std::int64_t width = kv_width(c_);
     show(tile, Site::query, LinearId::q, to, stride, 0, query_width(c_), query_width(c_));

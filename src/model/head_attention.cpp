@@ -89,6 +89,52 @@ AttentionInput prepare_head(const HeadRows& rows, const KvChoice& cache, Compute
   return input;
 }
 
+void attend_branches(std::int64_t prefix, std::span<const RowRange> branches, const AttentionInput& input,
+                     Arena& arena) {
+  std::int64_t longest = 0;
+  for (const RowRange& branch : branches) longest = std::max(longest, branch.count());
+  AttentionInput one = input;
+  one.tokens = prefix + longest;
+  std::byte* scratch = arena.bytes(attention_scratch_bytes(one));
+  if (prefix > 0) {
+    one.tokens = prefix;
+    attention(one, scratch);
+  }
+  // Keys and values of the prefix once, a branch's behind them in turn.
+  const std::int64_t width = input.head_dim * operand_bytes(input.type);
+  const bool scaled_rows = input.k_scale_count > 1;
+  std::byte* keys = arena.bytes((prefix + longest) * width);
+  std::byte* values = arena.bytes((prefix + longest) * width);
+  float* scales = arena.floats(prefix + longest);
+  const auto copy = [&](std::int64_t from, std::int64_t count, std::int64_t to) {
+    const auto copy_rows = [&](const void* source, std::byte* target) {
+      const std::byte* first = static_cast<const std::byte*>(source) + from * width;
+      std::copy(first, first + count * width, target + to * width);
+    };
+    copy_rows(input.k, keys);
+    copy_rows(input.v, values);
+    if (scaled_rows) std::copy(input.k_scale + from, input.k_scale + from + count, scales + to);
+  };
+  copy(0, prefix, 0);
+  one.k = keys;
+  one.v = values;
+  one.first_query = prefix;
+  if (scaled_rows) one.k_scale = scales;
+  for (const RowRange& branch : branches) {
+    copy(branch.begin, branch.count(), prefix);
+    one.tokens = prefix + branch.count();
+    if (scaled_rows) one.k_scale_count = one.tokens;
+    const std::int64_t ahead = branch.begin - prefix;  // of its rows before their positions
+    one.q = input.q + ahead * input.q_stride;
+    one.out = input.out + ahead * input.out_stride;
+    attention(one, scratch);
+  }
+}
+
+std::int64_t branch_cache_bytes(std::int64_t tokens, std::int64_t head_dim) {
+  return tokens * (head_dim * 4 * 2 + 4) + 1024;
+}
+
 // Gathered keys or values, both operands, scales.
 std::int64_t head_cache_bytes(std::int64_t tokens, std::int64_t head_dim) {
   return tokens * (head_dim * 4 * 3 + 4 * (1 + head_dim)) + 1024;

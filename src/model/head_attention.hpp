@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
+#include "core/row_range.hpp"
 #include "kernels/attention/attention.hpp"
 #include "model/arena.hpp"
 #include "model/operand.hpp"
@@ -27,6 +29,13 @@ struct HeadRows {
 // Everything of the kernel's input but where its output goes. Points into `arena` and rows.q.
 AttentionInput prepare_head(const HeadRows& rows, const KvChoice& cache, Compute compute, Arena& arena,
                             QuantCounts* counts);
+// Attention where the rows behind a prefix are branches (PassWindow): each sees the prefix and itself. input:
+// of all rows, as prepare_head makes it, with its output set.
+void attend_branches(std::int64_t prefix, std::span<const RowRange> branches, const AttentionInput& input,
+                     Arena& arena);
+// What it takes of the arena besides attention's own scratch.
+std::int64_t branch_cache_bytes(std::int64_t tokens, std::int64_t head_dim);
+
 // What prepare_head takes of the arena, whatever the formats.
 std::int64_t head_cache_bytes(std::int64_t tokens, std::int64_t head_dim);
 

@@ -6,6 +6,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "evals/task_window.hpp"
 #include "kernels/difference/difference.hpp"
 
 namespace quantmap {
@@ -27,9 +28,11 @@ class Sweep {
   void run() {
     const auto total = static_cast<std::int64_t>(windows_.size());
     PassLimits limits;
-    for (std::int64_t first = job_.first_window; first < total; first += plan_.windows_per_pass) {
+    std::int64_t end = 0;
+    for (std::int64_t first = job_.first_window; first < total; first = end) {
+      end = pass_end(windows_, first, plan_);
       std::int64_t tokens = 0;
-      for (std::int64_t w = first; w < std::min(total, first + plan_.windows_per_pass); ++w) {
+      for (std::int64_t w = first; w < end; ++w) {
         tokens += length(w);
         limits.longest_window = std::max(limits.longest_window, length(w));
       }
@@ -38,8 +41,10 @@ class Sweep {
     }
     if (limits.tokens == 0) return;
     Forward forward(*job_.checkpoint, job_.walkers, limits);
-    for (std::int64_t first = job_.first_window; first < total; first += plan_.windows_per_pass)
-      run_pass(forward, first, std::min(total, first + plan_.windows_per_pass));
+    for (std::int64_t first = job_.first_window; first < total; first = end) {
+      end = pass_end(windows_, first, plan_);
+      run_pass(forward, first, end);
+    }
   }
 
  private:
@@ -50,8 +55,11 @@ class Sweep {
   void run_pass(Forward& forward, std::int64_t first, std::int64_t end) {
     std::vector<PassWindow> windows;
     double tokens = 0;
+    texts_ = 0;
     for (std::int64_t w = first; w < end; ++w) {
-      windows.push_back({w, windows_[static_cast<std::size_t>(w)].ids});
+      const EvalWindow& window = windows_[static_cast<std::size_t>(w)];
+      windows.push_back({w, window.ids, window.prefix, window.branches});
+      texts_ += window.is_item() ? 0 : 1;
       tokens += static_cast<double>(length(w));
     }
     const std::vector<double> seconds_before = forward.seconds();
@@ -59,7 +67,7 @@ class Sweep {
     PassResult result;
     result.first_window = first;
     result.end_window = end;
-    peaks_.assign(static_cast<std::size_t>((end - first) * layers_), {});
+    peaks_.assign(static_cast<std::size_t>(texts_ * layers_), {});
     forward.start(std::move(windows));
     for (int layer = 0; layer < layers_; ++layer) {
       step(tokens);
@@ -88,7 +96,7 @@ class Sweep {
 
   // Errors of the residual stream against the reference, window by window in order.
   void measure_layer(const Forward& forward, int layer) {
-    const auto windows = static_cast<std::int64_t>(forward.windows().size());
+    const std::int64_t windows = texts_;
     const auto walkers = static_cast<std::int64_t>(job_.walkers.size());
     std::vector<ErrorSums> parts(static_cast<std::size_t>(windows * walkers));
     parallel_for(windows * walkers, [&](std::int64_t task, int) {
@@ -133,7 +141,7 @@ class Sweep {
             static_cast<std::size_t>(length(first + w)));
     const auto rows_of = [&](std::int64_t window) {
       const EvalWindow& w = windows_[static_cast<std::size_t>(window)];
-      return Forward::RowRange{w.first_row(), w.last_row()};
+      return RowRange{w.first_row(), w.last_row()};
     };
     // One worker sees a tile's reference before its schemes.
     struct Reference {
@@ -160,6 +168,7 @@ class Sweep {
         if (tile.walker == 0) {
           base = reference_row(logits, vocab, target, weights);
           slot.nll = base.nll;
+          slot.greedy = base.top == target && !std::isnan(base.nll);
           if (std::isnan(base.nll)) slot.kl = slot.tv = NAN;
         } else {
           slot = compare(logits, vocab, target, base, mine.logits + r * vocab, weights);
@@ -169,12 +178,16 @@ class Sweep {
     for (std::int64_t w = 0; w < windows; ++w) {
       const EvalWindow& window = windows_[static_cast<std::size_t>(first + w)];
       for (std::size_t walker = 0; walker < walkers; ++walker) {
+        const auto& slots = rows[static_cast<std::size_t>(w) * walkers + walker];
+        if (window.is_item()) {
+          result.answers.push_back({static_cast<int>(walker), first + w, item_answer(window, slots)});
+          continue;
+        }
         WindowScores scores;
         scores.scheme = static_cast<std::int64_t>(walker);
         scores.window = first + w;
         scores.weight = window.weight;
         scores.reserve(window.scored());
-        const auto& slots = rows[static_cast<std::size_t>(w) * walkers + walker];
         for (std::size_t t = 0; t < window.targets.size(); ++t)
           if (window.targets[t] >= 0) scores.add(slots[t]);
         result.scores.push_back(std::move(scores));
@@ -189,6 +202,7 @@ class Sweep {
   const std::int64_t width_;
   std::vector<WalkerState> states_;
   std::vector<LayerPeak> peaks_;
+  std::int64_t texts_ = 0;  // windows of the pass that are texts, which come first
   double done_ = 0, total_work_ = 0;
 };
 

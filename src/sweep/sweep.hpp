@@ -1,5 +1,5 @@
 // The engine: all schemes walk through the model together, a set of windows at a time (a pass). Errors
-// against the reference are taken after every layer; at the head, scores are taken tile by tile and no logits
+// against the reference are taken after every layer, from texts alone; at the head, scores are taken tile by tile and no logits
 // are kept.
 //
 // What a pass measures is handed to a sink in one piece, and everything that goes on from pass to pass is in
@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "evals/protocol.hpp"
 #include "evals/scores.hpp"
+#include "evals/task_items.hpp"
 #include "measure/error_sums.hpp"
 #include "measure/site_sums.hpp"
 #include "model/forward.hpp"
@@ -22,12 +23,17 @@
 namespace quantmap {
 
 struct SweepPlan {
-  std::int64_t windows_per_pass = 0;
+  std::int64_t windows_per_pass = 0;  // of a text's windows
+  std::int64_t tokens_per_pass = 0;   // where there are items, which differ in length; 0: windows count
   std::int64_t passes = 0;
   std::int64_t bytes = 0;        // allocated at the peak
   std::int64_t least_bytes = 0;  // with one window a pass
 };
 // Throws Error (usage) for a scheme that does not fit the model (model/scheme_fit.hpp).
+// Texts come first, then items; a pass takes them in order, as many as fit.
+std::int64_t pass_end(const std::vector<EvalWindow>& windows, std::int64_t first, const SweepPlan& plan);
+std::int64_t count_passes(const std::vector<EvalWindow>& windows, std::int64_t first, const SweepPlan& plan);
+
 // The largest passes whose allocations fit in `memory`. Throws Error (usage) naming the least possible size
 // if not even one window fits. first_window: where a resumed sweep begins.
 SweepPlan plan_sweep(const Checkpoint& checkpoint, const std::vector<Walker>& walkers,
@@ -53,10 +59,18 @@ struct WalkerState {
   static WalkerState unpack(std::string_view packed);
 };
 
+// What one walker makes of a task's item.
+struct WindowAnswer {
+  int walker = 0;
+  std::int64_t window = 0;
+  ItemAnswer answer;
+};
+
 struct PassResult {
   std::int64_t first_window = 0, end_window = 0;
-  std::vector<WindowScores> scores;                  // [window][walker]
-  std::vector<LayerPeak> peaks;                      // [window][layer]
+  std::vector<WindowScores> scores;                  // [window][walker], of texts
+  std::vector<WindowAnswer> answers;                 // [window][walker], of items
+  std::vector<LayerPeak> peaks;                      // [window][layer], of texts
   const std::vector<WalkerState>* states = nullptr;  // after this pass, one a walker
 };
 

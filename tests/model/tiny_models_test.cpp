@@ -98,7 +98,7 @@ TEST_P(TinyModel, EqualsTransformersInFp32) {
   std::vector<float> logits(golden.at("logits").values.size());
   forward.run_head(
       [&](std::int64_t) {
-        return Forward::RowRange{0, length};
+        return RowRange{0, length};
       },
       [&](const HeadTile& tile) {
         std::copy(tile.logits, tile.logits + tile.rows * c.vocab_size,
