@@ -61,7 +61,8 @@ ItemAnswer item_answer(const EvalWindow& window, std::span<const TokenScore> row
   for (const RowRange& branch : window.branches) {
     double sum = 0;
     bool greedy = true;
-    for (auto row = static_cast<std::size_t>(branch.begin); row < static_cast<std::size_t>(branch.end); ++row) {
+    for (auto row = static_cast<std::size_t>(branch.begin); row < static_cast<std::size_t>(branch.end);
+         ++row) {
       if (window.targets[row] < 0) continue;
       sum -= rows[row].nll;
       greedy = greedy && rows[row].greedy;

@@ -1,5 +1,5 @@
-// A task's item as one window of the engine: the tokens that all of its requests begin with are computed once,
-// and each request is a branch behind them.
+// A task's item as one window of the engine: the tokens that all of its requests begin with are computed
+// once, and each request is a branch behind them.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace quantmap {
 
-// Branch i holds request i from its last shared token on (the first row that a target needs), without its last
-// token, which is only a target. The prefix is as long as all requests agree and at most one token shorter than
-// the shortest context. weight: targets. Throws Error (input) for an item without requests, or with an empty
-// context or continuation.
+// Branch i holds request i from its last shared token on (the first row that a target needs), without its
+// last token, which is only a target. The prefix is as long as all requests agree and at most one token
+// shorter than the shortest context. weight: targets. Throws Error (input) for an item without requests, or
+// with an empty context or continuation.
 EvalWindow item_window(const TaskItem& item);
 
 // rows: of the window, one a token; those without a target are not read.

@@ -35,8 +35,8 @@ LinearForm weight_key(LinearForm form);
 
 // Without branches a window is one text. With them it is a prefix that several continuations share: rows
 // [0, prefix) are the prefix, and each branch sees the prefix and itself, as if nothing else were there; its
-// positions go on from the prefix. Branches lie behind the prefix in order and cover all other rows. A dynamic
-// scale of a tensor spans the whole window, branches together.
+// positions go on from the prefix. Branches lie behind the prefix in order and cover all other rows. A
+// dynamic scale of a tensor spans the whole window, branches together.
 struct PassWindow {
   std::int64_t index = 0;  // in the run
   std::span<const std::int32_t> ids;

@@ -123,13 +123,13 @@ SweepPlan plan_tokens(const std::vector<EvalWindow>& windows, std::int64_t schem
     of.tokens_per_pass = tokens;
     return of;
   };
-  const std::int64_t most = largest(longest, total + 1, [&](std::int64_t n) { return bytes_for(n) <= memory; });
+  const std::int64_t most =
+      largest(longest, total + 1, [&](std::int64_t n) { return bytes_for(n) <= memory; });
   plan.passes = count_passes(windows, 0, with(most));
   // Passes of even size: the fewest tokens that need no more passes.
-  plan.tokens_per_pass =
-      most - largest(0, most - longest + 1, [&](std::int64_t n) {
-        return count_passes(windows, 0, with(most - n)) == plan.passes;
-      });
+  plan.tokens_per_pass = most - largest(0, most - longest + 1, [&](std::int64_t n) {
+                           return count_passes(windows, 0, with(most - n)) == plan.passes;
+                         });
   for (std::int64_t first = 0; first < static_cast<std::int64_t>(windows.size());) {
     const std::int64_t end = pass_end(windows, first, plan);
     plan.windows_per_pass = std::max(plan.windows_per_pass, end - first);

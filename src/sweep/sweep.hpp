@@ -1,6 +1,6 @@
 // The engine: all schemes walk through the model together, a set of windows at a time (a pass). Errors
-// against the reference are taken after every layer, from texts alone; at the head, scores are taken tile by tile and no logits
-// are kept.
+// against the reference are taken after every layer, from texts alone; at the head, scores are taken tile by
+// tile and no logits are kept.
 //
 // What a pass measures is handed to a sink in one piece, and everything that goes on from pass to pass is in
 // PassResult::states, so an interrupted sweep resumes behind the last piece that was stored. No number
