@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "reports/run_document.hpp"
+#include "reports/tasks.hpp"
 
 namespace quantmap {
 namespace {
@@ -177,7 +178,8 @@ Table evaluation_rows(std::span<const EvaluationRecord> evaluations) {
   return table;
 }
 
-std::string evaluation_json(const RunRecord& run, std::span<const EvaluationRecord> evaluations) {
+std::string evaluation_json(const RunRecord& run, std::span<const EvaluationRecord> evaluations,
+                            std::span<const TaskScoreRecord> tasks) {
   Json document = run_document(run);
   document["noise_floor"] = nullptr;
   document["rows"] = Json::array();
@@ -187,16 +189,17 @@ std::string evaluation_json(const RunRecord& run, std::span<const EvaluationReco
     else
       document["rows"].push_back(row_of(e));
   }
+  if (!tasks.empty()) document["tasks"] = task_rows(tasks);
   document["notes"] = run_notes(run);
   // Paths are bytes: what is no UTF-8 is replaced, the document stays valid.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string write_evaluation(const RunRecord& run, std::span<const EvaluationRecord> evaluations,
-                             OutputFormat format, int width) {
+                             std::span<const TaskScoreRecord> tasks, OutputFormat format, int width) {
   switch (format) {
     case OutputFormat::json:
-      return evaluation_json(run, evaluations);
+      return evaluation_json(run, evaluations, tasks);
     case OutputFormat::csv:
       return write(evaluation_rows(evaluations), format, width);
     case OutputFormat::table:
@@ -205,6 +208,7 @@ std::string write_evaluation(const RunRecord& run, std::span<const EvaluationRec
   }
   const Table spellings = full_spellings(evaluations);
   std::string text = write(evaluation_summary(run, evaluations), format, width);
+  if (!tasks.empty()) text += "\n" + write(task_summary(tasks), format, width);
   if (!spellings.rows.empty()) text += "\n" + write(spellings, format, width);
   return text;
 }

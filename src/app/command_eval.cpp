@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "app/evaluate.hpp"
@@ -12,7 +14,7 @@ namespace po = boost::program_options;
 CommandSpec eval_spec() {
   CommandSpec spec;
   spec.name = "eval";
-  spec.usage = "MODEL (--text F | --token-ids F) --schemes S… [options]";
+  spec.usage = "MODEL (--text F | --token-ids F | --tasks T…) --schemes S… [options]";
   spec.does =
       "Perplexity, KL divergence and top-1 agreement of many quantization schemes against the model itself,\n"
       "in one pass over the model; every row with its uncertainty, kept in the database.";
@@ -20,6 +22,10 @@ CommandSpec eval_spec() {
   add_input_options(options);
   add_scheme_options(options, "short names (W4A16, NVFP4+KVFP8, …), w=…,a=…,kv=…, or @recipe.json");
   options.add_options()  //
+      ("tasks", po::value<std::vector<std::string>>()->multitoken(),
+       "hellaswag, piqa, arc_easy, …, mmlu_SUBJECT, blimp_NAME or FILE.json, with a text or without")  //
+      ("items", po::value<std::string>(), "A-B: those items of each task, zero-based, inclusive")      //
+      ("data", po::value<std::string>(), "folder with the tasks' files (default: datasets)")           //
       ("protocol", po::value<std::string>(),
        "llama.cpp, gptq, hf or lm-eval: its ctx, scoring, stride, BOS")             //
       ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")   //
@@ -34,6 +40,7 @@ CommandSpec eval_spec() {
       "W4A16+KVFP8\n"
       "  quantmap eval model/ --text f.txt --schemes w=int4:g64:asym,a=int8:token,kv=int8:token "
       "@recipe.json\n";
+  spec.examples += "  quantmap eval datasets/demo --tasks demo --schemes W4A16 NVFP4\n";
   return spec;
 }
 
@@ -45,8 +52,15 @@ int run_eval(const CommandLine& line) {
   if (!values) return 0;
   request.command_line = line.text;
   request.input = input_request("eval", *values);
-  if (request.input.text.empty() && request.input.token_ids.empty())
-    fail_usage("eval", "give one of --text and --token-ids");
+  if (values->count("tasks")) request.tasks.tasks = (*values)["tasks"].as<std::vector<std::string>>();
+  for (const char* name : {"items", "data"})
+    if (values->count(name)) {
+      if (request.tasks.tasks.empty()) fail_usage(fmt::format("--{}", name), "only with --tasks");
+      (std::string_view(name) == "items" ? request.tasks.items : request.tasks.data) =
+          (*values)[name].as<std::string>();
+    }
+  if (request.input.text.empty() && request.input.token_ids.empty() && request.tasks.tasks.empty())
+    fail_usage("eval", "give one of --text, --token-ids and --tasks");
   const std::vector<std::string> words = scheme_words(*values);
   const auto blank = [](const std::string& word) {
     return word.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
@@ -63,8 +77,8 @@ int run_eval(const CommandLine& line) {
   request.noise_floor = values->count("noise-floor") > 0;
   request.resume = values->count("resume") > 0;
   const EvaluationResult result = evaluate(request);
-  emit(request.common,
-       write_evaluation(result.run, result.evaluations, request.common.format, output_width(request.common)));
+  emit(request.common, write_evaluation(result.run, result.evaluations, result.tasks, request.common.format,
+                                        output_width(request.common)));
   return 0;
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <iterator>
+#include <limits>
+
 #include "app/evaluation_records.hpp"
 #include "app/interrupt.hpp"
 #include "core/error.hpp"
@@ -42,14 +45,14 @@ class Evaluation {
     prepare();
     walkers_ = walkers_of(request_);
     SweepPlan plan =
-        plan_sweep(checkpoint_, walkers_, input_.windows, request_.common.memory.value_or(default_memory()));
+        plan_sweep(checkpoint_, walkers_, windows_, request_.common.memory.value_or(default_memory()));
     database_.emplace(Database::open(request_.common.db));  // only now: bad input leaves no file behind
     if (request_.resume) {
       if (const auto earlier = database_->find_run(run_.key)) {
         run_ = *earlier;
         if (run_.status == "complete") {
           say(fmt::format("run {} is complete in {}", run_.id, request_.common.db));
-          return {run_, database_->evaluations(run_.id)};
+          return result();
         }
         load_state();
       }
@@ -60,8 +63,7 @@ class Evaluation {
     } else if (run_.plan_windows < plan.windows_per_pass) {
       plan.windows_per_pass = run_.plan_windows;  // pass boundaries come from the stored plan
     }
-    const std::int64_t left = run_.windows - first_window_;
-    plan.passes = (left + plan.windows_per_pass - 1) / plan.windows_per_pass;
+    plan.passes = count_passes(windows_, first_window_, plan);
     announce(plan);
     sweep(plan);
     return finish();
@@ -73,7 +75,19 @@ class Evaluation {
   }
 
   void prepare() {
-    input_ = read_text_input(request_.input, checkpoint_);
+    const bool has_text = !request_.input.text.empty() || !request_.input.token_ids.empty();
+    if (has_text)
+      input_ = read_text_input(request_.input, checkpoint_);
+    else
+      input_.protocol = resolve_protocol(request_.input.protocol, std::numeric_limits<std::int64_t>::max());
+    windows_ = input_.windows;
+    if (!request_.tasks.tasks.empty()) {
+      tasks_ = read_task_input(request_.tasks, request_.input.model, checkpoint_, input_.protocol.bos);
+      std::vector<EvalWindow> items = task_windows(tasks_);
+      windows_.insert(windows_.end(), std::make_move_iterator(items.begin()),
+                      std::make_move_iterator(items.end()));
+      input_.tokenizer_sha256 = tasks_.tokenizer_sha256;
+    }
     const bool f32 = request_.input.compute == Compute::f32;
     schemes_ = scheme_records(request_, compute_name(f32 ? Compute::bf16 : Compute::f32));
     run_ = describe_run(request_.command, request_.command_line, request_.common, request_.input, checkpoint_,
@@ -81,11 +95,12 @@ class Evaluation {
     std::vector<std::string> choices;
     for (const Scheme& scheme : request_.schemes) choices.push_back(scheme.spelling());
     choices.emplace_back(request_.noise_floor ? "noise floor" : "");
+    choices.push_back(tasks_.sha256);
     run_.key = run_key(run_, input_, choices);
   }
 
   void load_state() {
-    first_window_ = database_->stored_windows(run_.id);
+    first_window_ = stored();
     if (first_window_ == 0) return;
     for (const StateRecord& record : database_->states(run_.id))
       states_.push_back(WalkerState::unpack(record.state));
@@ -93,32 +108,41 @@ class Evaluation {
       fail("database", request_.common.db,
            fmt::format("run {} holds the state of {} schemes, not {}", run_.id, states_.size(),
                        schemes_.size()));
-    say(fmt::format("run {} resumes at window {} of {}", run_.id, first_window_, run_.windows));
+    say(fmt::format("run {} resumes at window {} of {}{}", run_.id, first_window_, windows_.size(),
+                    tasks_.tasks.empty() ? "" : ", items of tasks counted"));
   }
+
+  // Windows and items that are stored for every scheme.
+  std::int64_t stored() const {
+    return database_->stored_windows(run_.id) + database_->stored_items(run_.id);
+  }
+  std::int64_t items() const { return static_cast<std::int64_t>(windows_.size()) - run_.windows; }
 
   void announce(const SweepPlan& plan) const {
     const auto counted = [](std::int64_t count, const char* noun, const char* plural = "s") {
       return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
     };
-    say(fmt::format("run {}: {} and the reference on {} of {} tokens, {} of {}, {} MiB planned ({})", run_.id,
-                    counted(static_cast<std::int64_t>(walkers_.size()) - 1, "scheme"),
-                    counted(run_.windows, "window"), run_.ctx, counted(plan.passes, "pass", "es"),
-                    counted(plan.windows_per_pass, "window"), plan.bytes >> 20,
-                    counted(run_.threads, "thread")));
+    say(fmt::format("run {}: {} and the reference on {} of {} tokens{}, {} of {}, {} MiB planned ({})",
+                    run_.id, counted(static_cast<std::int64_t>(walkers_.size()) - 1, "scheme"),
+                    counted(run_.windows, "window"), run_.ctx,
+                    items() > 0 ? " and " + counted(items(), "item") + " of tasks" : std::string(),
+                    counted(plan.passes, "pass", "es"),
+                    counted(plan.windows_per_pass, items() > 0 ? "window or item" : "window"),
+                    plan.bytes >> 20, counted(run_.threads, "thread")));
   }
 
   void sweep(const SweepPlan& plan) {
     SweepJob job;
     job.checkpoint = &checkpoint_;
     job.walkers = walkers_;
-    job.windows = &input_.windows;
+    job.windows = &windows_;
     job.first_window = first_window_;
     job.states = states_;
     job.sink = [&](const PassResult& pass) { store(pass); };
     job.interrupted = [] { return interrupt_seen(); };
     std::int64_t tokens_left = 0;
-    for (std::size_t w = static_cast<std::size_t>(first_window_); w < input_.windows.size(); ++w)
-      tokens_left += static_cast<std::int64_t>(input_.windows[w].ids.size());
+    for (std::size_t w = static_cast<std::size_t>(first_window_); w < windows_.size(); ++w)
+      tokens_left += static_cast<std::int64_t>(windows_[w].ids.size());
     const auto walkers = static_cast<double>(walkers_.size());
     ProgressOptions options;
     options.label = "eval";
@@ -134,7 +158,7 @@ class Evaluation {
       if (error.kind() != ErrorKind::interrupted) throw;
       throw Error(ErrorKind::interrupted,
                   fmt::format("interrupted: {}: {} of {} windows of run {} are stored, --resume goes on",
-                              request_.common.db, database_->stored_windows(run_.id), run_.windows, run_.id));
+                              request_.common.db, stored(), windows_.size(), run_.id));
     }
   }
 
@@ -145,10 +169,14 @@ class Evaluation {
     std::vector<StateRecord> states;
     for (std::size_t w = 0; w < pass.states->size(); ++w)
       states.push_back({static_cast<std::int64_t>(w), (*pass.states)[w].pack()});
-    database_->store_pass(run_.id, windows, states, outlier_records(pass.peaks));
+    std::vector<TaskItemRecord> items;
+    for (const WindowAnswer& one : pass.answers)
+      add_item_records(item_place(tasks_, one.window - run_.windows), one.walker, one.answer, items);
+    database_->store_pass(run_.id, windows, states, outlier_records(pass.peaks), items);
     // A terminal has the bar; a log gets a line a pass.
-    if (pass.end_window < run_.windows && !::isatty(STDERR_FILENO))
-      say(fmt::format("{} of {} windows stored", pass.end_window, run_.windows));
+    const auto total = static_cast<std::int64_t>(windows_.size());
+    if (pass.end_window < total && !::isatty(STDERR_FILENO))
+      say(fmt::format("{} of {} windows stored", pass.end_window, total));
   }
 
   std::vector<WindowScores> scores_of(std::int64_t position) const {
@@ -174,19 +202,33 @@ class Evaluation {
       evaluations.push_back(evaluation_record(schemes_[w], summary, scheme, states[w], checkpoint_.config()));
       auto& notes = evaluations.back().notes;
       notes.insert(notes.begin(), grid.begin(), grid.end());
+      if (run_.windows == 0) continue;  // no text, no errors of layers
       const auto layers = layer_records(position, states[w]);
       errors.insert(errors.end(), layers.begin(), layers.end());
+    }
+    if (!tasks_.tasks.empty()) {
+      std::vector<std::vector<TaskItemRecord>> of_scheme;
+      for (const SchemeRecord& scheme : schemes_)
+        of_scheme.push_back(database_->task_items(run_.id, scheme.position));
+      database_->store_task_scores(run_.id, task_score_records(tasks_, schemes_, of_scheme));
     }
     run_.finished_at = now_utc();
     database_->finish_run(run_.id, run_.finished_at, evaluations, errors);
     // What is shown is what was stored, so that a resumed run prints what an unbroken one does.
-    return {database_->run(run_.id).value(), database_->evaluations(run_.id)};
+    return result();
+  }
+
+  EvaluationResult result() const {
+    return {database_->run(run_.id).value(), database_->evaluations(run_.id),
+            database_->task_scores(run_.id)};
   }
 
   const EvaluationRequest& request_;
   Checkpoint checkpoint_;
   std::optional<Database> database_;
   TextInput input_;
+  TaskInput tasks_;
+  std::vector<EvalWindow> windows_;  // of the text, then one an item
   RunRecord run_;
   std::vector<SchemeRecord> schemes_;
   std::vector<Walker> walkers_;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/task_input.hpp"
 #include "app/text_input.hpp"
 #include "scheme/scheme.hpp"
 #include "store/records.hpp"
@@ -12,6 +13,7 @@ namespace quantmap {
 
 struct EvaluationRequest {
   InputRequest input;
+  TaskRequestOptions tasks;  // with tasks, a text may be left out
   std::vector<Scheme> schemes;
   bool noise_floor = false;
   bool resume = false;
@@ -23,6 +25,7 @@ struct EvaluationRequest {
 struct EvaluationResult {
   RunRecord run;
   std::vector<EvaluationRecord> evaluations;  // the reference first; the noise floor last where asked for
+  std::vector<TaskScoreRecord> tasks;
 };
 
 EvaluationResult evaluate(const EvaluationRequest& request);

@@ -37,7 +37,11 @@ class Database {
   // One pass: all its windows and the state after it, in one transaction. A window already stored is an
   // error.
   void store_pass(std::int64_t run, std::span<const WindowRecord> windows,
-                  std::span<const StateRecord> states, std::span<const OutlierRecord> outliers);
+                  std::span<const StateRecord> states, std::span<const OutlierRecord> outliers,
+                  std::span<const TaskItemRecord> items = {});
+  std::int64_t stored_items(std::int64_t run) const;  // of tasks, complete for every scheme
+  std::vector<TaskItemRecord> task_items(std::int64_t run, std::int64_t scheme_position) const;  // as stored
+  std::vector<TaskScoreRecord> task_scores(std::int64_t run) const;  // by task in stored order, scheme
   std::int64_t stored_windows(std::int64_t run) const;  // windows complete for every scheme, from 0 on
   std::vector<WindowRecord> windows(std::int64_t run, std::int64_t scheme_position) const;  // in window order
   std::vector<StateRecord> states(std::int64_t run) const;
@@ -47,6 +51,9 @@ class Database {
   void finish_run(std::int64_t run, std::string_view finished_at,
                   std::span<const EvaluationRecord> evaluations, std::span<const LayerErrorRecord> errors,
                   std::span<const ComparisonRecord> comparisons = {});
+
+  // Task scores of a run that is not complete yet; those already there are replaced.
+  void store_task_scores(std::int64_t run, std::span<const TaskScoreRecord> scores);
 
   // A run that was measured in one piece: begun and finished in one transaction. Returns its id.
   std::int64_t store_run(const RunRecord& run, std::span<const SchemeRecord> schemes,

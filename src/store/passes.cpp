@@ -6,7 +6,8 @@
 namespace quantmap {
 
 void Database::store_pass(std::int64_t run, std::span<const WindowRecord> windows,
-                          std::span<const StateRecord> states, std::span<const OutlierRecord> outliers) {
+                          std::span<const StateRecord> states, std::span<const OutlierRecord> outliers,
+                          std::span<const TaskItemRecord> items) {
   state_->in_transaction([&] {
     state_->require_running(run);
     state_->insert_all(windows, store::Inserter<WindowRecord>(state_->db, run), [&](const WindowRecord& row) {
@@ -21,6 +22,7 @@ void Database::store_pass(std::int64_t run, std::span<const WindowRecord> window
         outliers, store::Inserter<OutlierRecord>(state_->db, run), [&](const OutlierRecord& row) {
           return fmt::format("the outlier of {}, window {}, in run {}", quoted(row.site), row.window, run);
         });
+    state_->insert_items(run, items);
   });
 }
 

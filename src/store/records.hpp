@@ -126,6 +126,25 @@ struct WindowRecord {
   std::string sums;    // window sums, packed (opaque here)
 };
 
+// A row of `task_items`: one choice of one item, as one scheme sees it.
+struct TaskItemRecord {
+  std::int64_t scheme_position = 0;
+  std::string task;
+  std::int64_t item = 0, choice = 0;
+  Number loglikelihood;
+  bool gold = false, greedy = false;
+};
+
+// A row of `task_scores` (evals/task_scores.hpp).
+struct TaskScoreRecord {
+  std::int64_t scheme_position = 0;
+  std::string scheme, task;
+  std::int64_t items = 0;
+  Number acc, acc_stderr, acc_norm, acc_norm_stderr, acc_bytes, acc_tokens, ppl;
+  std::int64_t flips = 0;
+  std::string status = "ok";
+};
+
 // Running state of one scheme after the last stored pass, opaque here (layer error accumulators).
 struct StateRecord {
   std::int64_t scheme_position = 0;

@@ -203,6 +203,21 @@ SELECT c.run, c.position, s.scheme, c.than, t.scheme AS than_scheme, metric, dif
   bootstrap_high, p, p_holm, windows, verdict, more_windows
 FROM comparison c JOIN scheme s ON s.run = c.run AND s.position = c.position
   JOIN scheme t ON t.run = c.run AND t.position = c.than;
+
+ALTER TABLE task_score ADD COLUMN acc_norm_stderr REAL;
+ALTER TABLE task_score ADD COLUMN ppl REAL;
+ALTER TABLE task_item ADD COLUMN greedy INTEGER NOT NULL DEFAULT 0 CHECK (greedy IN (0, 1));
+
+DROP VIEW task_scores;
+CREATE VIEW task_scores AS
+SELECT k.run, k.position, s.scheme, t.task, items, acc, acc_stderr, acc_norm, acc_norm_stderr, acc_bytes, acc_tokens, ppl,
+  flips, status
+FROM task_score k JOIN scheme s ON s.run = k.run AND s.position = k.position JOIN task t ON t.id = k.task_id;
+
+DROP VIEW task_items;
+CREATE VIEW task_items AS
+SELECT i.run, s.scheme, t.task, i.item, i.choice, i.loglikelihood, i.gold, i.greedy
+FROM task_item i JOIN scheme s ON s.run = i.run AND s.position = i.position JOIN task t ON t.id = i.task_id;
 )sql",
 };
 

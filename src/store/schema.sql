@@ -254,6 +254,8 @@ CREATE TABLE task_score (
   acc_tokens REAL,
   flips INTEGER NOT NULL,
   status TEXT NOT NULL,
+  acc_norm_stderr REAL,
+  ppl REAL,
   PRIMARY KEY (run, position, task_id),
   FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
@@ -267,6 +269,7 @@ CREATE TABLE task_item (
   choice INTEGER NOT NULL,
   loglikelihood REAL,
   gold INTEGER NOT NULL CHECK (gold IN (0, 1)),
+  greedy INTEGER NOT NULL DEFAULT 0 CHECK (greedy IN (0, 1)),
   PRIMARY KEY (run, position, task_id, item, choice),
   FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
@@ -345,11 +348,12 @@ SELECT o.run, o.position, s.scheme, p.layer, p.site, error2, rel_error, massive_
 FROM outlier_share o JOIN scheme s ON s.run = o.run AND s.position = o.position JOIN site p ON p.id = o.site_id;
 
 CREATE VIEW task_scores AS
-SELECT k.run, k.position, s.scheme, t.task, items, acc, acc_stderr, acc_norm, acc_bytes, acc_tokens, flips, status
+SELECT k.run, k.position, s.scheme, t.task, items, acc, acc_stderr, acc_norm, acc_norm_stderr, acc_bytes, acc_tokens, ppl,
+  flips, status
 FROM task_score k JOIN scheme s ON s.run = k.run AND s.position = k.position JOIN task t ON t.id = k.task_id;
 
 CREATE VIEW task_items AS
-SELECT i.run, s.scheme, t.task, i.item, i.choice, i.loglikelihood, i.gold
+SELECT i.run, s.scheme, t.task, i.item, i.choice, i.loglikelihood, i.gold, i.greedy
 FROM task_item i JOIN scheme s ON s.run = i.run AND s.position = i.position JOIN task t ON t.id = i.task_id;
 
 CREATE VIEW sizes AS

@@ -35,6 +35,7 @@ struct Database::State {
   // Parts of a transaction (runs.cpp, results.cpp).
   std::int64_t insert_run(const RunRecord& run, std::span<const SchemeRecord> schemes);
   void insert_errors(std::int64_t run, std::span<const LayerErrorRecord> errors);
+  void insert_items(std::int64_t run, std::span<const TaskItemRecord> items);
   void complete_run(std::int64_t run, std::string_view finished_at);
 
   // Throws unless the run exists and is not complete: a finished run never changes.

@@ -95,7 +95,7 @@ const std::vector<std::pair<std::string, std::string>> kViews = {
      "rest_rel_error rest_massive_values rest_massive_rows nonfinite status"},
     {"task_scores",
      "run position scheme task items acc acc_stderr acc_norm acc_bytes acc_tokens flips status"},
-    {"task_items", "run scheme task item choice loglikelihood gold"},
+    {"task_items", "run scheme task item choice loglikelihood gold greedy"},
     {"sizes",
      "run position scheme parameters weight_bytes embedding_bytes lm_head_bytes bpw_quantized bpw_model "
      "kv_bytes_per_token kv_bytes cached_tokens decode_tokens_per_s prefill_seconds status"},
