@@ -253,9 +253,7 @@ CREATE TABLE task_score (
   acc_bytes REAL,
   acc_tokens REAL,
   flips INTEGER NOT NULL,
-  status TEXT NOT NULL,
-  acc_norm_stderr REAL,
-  ppl REAL,
+  status TEXT NOT NULL, acc_norm_stderr REAL, ppl REAL,
   PRIMARY KEY (run, position, task_id),
   FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
@@ -268,8 +266,7 @@ CREATE TABLE task_item (
   item INTEGER NOT NULL,
   choice INTEGER NOT NULL,
   loglikelihood REAL,
-  gold INTEGER NOT NULL CHECK (gold IN (0, 1)),
-  greedy INTEGER NOT NULL DEFAULT 0 CHECK (greedy IN (0, 1)),
+  gold INTEGER NOT NULL CHECK (gold IN (0, 1)), greedy INTEGER NOT NULL DEFAULT 0 CHECK (greedy IN (0, 1)),
   PRIMARY KEY (run, position, task_id, item, choice),
   FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;

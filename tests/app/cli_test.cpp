@@ -122,7 +122,7 @@ TEST(CommandLine, EachMistakeIsOneClearLineAndLeavesNothingBehind) {
       {{}, 2, "usage"},
       {{"evil"}, 2, "unknown command \"evil\""},
       {{"eval"}, 2, "no MODEL given"},
-      {{"eval", demo, "--schemes", "W4A16"}, 2, "one of --text and --token-ids"},
+      {{"eval", demo, "--schemes", "W4A16"}, 2, "give one of --text, --token-ids and --tasks"},
       {{"eval", demo, "--text", text}, 2, "no --schemes"},
       {{"eval", demo, "--text", text, "--schemes", "W5A5"}, 2, "W5A5"},
       {{"eval", demo, "--text", text, "--schemes", "w=int8:token"}, 2, "token"},
