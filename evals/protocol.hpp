@@ -56,7 +56,7 @@ struct EvalWindow {
   std::int64_t prefix = 0;            // rows that all branches see
   std::vector<RowRange> branches;     // rows of each; positions go on from the prefix
   bool is_item() const { return !branches.empty(); }
-  std::int64_t first_row() const;     // rows that are scored lie in [first_row, last_row)
+  std::int64_t first_row() const;  // rows that are scored lie in [first_row, last_row)
   std::int64_t last_row() const;
   std::int64_t scored() const;
 };

@@ -26,8 +26,9 @@ struct TaskItem {
 
 // What one scheme makes of an item.
 struct ItemAnswer {
-  std::vector<double> loglikelihood;  // nats, one a request: the sum over its continuation's tokens; NaN stays
-  std::vector<std::uint8_t> greedy;   // 1: every token of the continuation is the argmax
+  std::vector<double>
+      loglikelihood;                 // nats, one a request: the sum over its continuation's tokens; NaN stays
+  std::vector<std::uint8_t> greedy;  // 1: every token of the continuation is the argmax
 };
 
 }  // namespace quantmap

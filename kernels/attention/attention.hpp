@@ -16,9 +16,10 @@ namespace quantmap {
 
 struct AttentionInput {
   OperandType type = OperandType::f32;
-  std::int64_t tokens = 0;       // keys: positions 0 … tokens-1 of one window
-  std::int64_t first_query = 0;  // queries: positions first_query … tokens-1; no other row of q and out is touched
-  std::int64_t group = 1;   // query heads that share this key-value head
+  std::int64_t tokens = 0;  // keys: positions 0 … tokens-1 of one window
+  std::int64_t first_query =
+      0;  // queries: positions first_query … tokens-1; no other row of q and out is touched
+  std::int64_t group = 1;  // query heads that share this key-value head
   std::int64_t head_dim = 0;
   std::int64_t window = 0;   // positions a token sees, itself included; 0: all
   float scale = 1;           // 1/sqrt(head_dim)

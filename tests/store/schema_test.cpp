@@ -94,7 +94,8 @@ const std::vector<std::pair<std::string, std::string>> kViews = {
      "run position scheme layer site error2 rel_error massive_values massive_rows first_tokens rest_error2 "
      "rest_rel_error rest_massive_values rest_massive_rows nonfinite status"},
     {"task_scores",
-     "run position scheme task items acc acc_stderr acc_norm acc_norm_stderr acc_bytes acc_tokens ppl flips status"},
+     "run position scheme task items acc acc_stderr acc_norm acc_norm_stderr acc_bytes acc_tokens ppl flips "
+     "status"},
     {"task_items", "run scheme task item choice loglikelihood gold greedy"},
     {"sizes",
      "run position scheme parameters weight_bytes embedding_bytes lm_head_bytes bpw_quantized bpw_model "
