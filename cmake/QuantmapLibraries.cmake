@@ -3,7 +3,7 @@ find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)      # SHA-256
 find_package(fmt REQUIRED)                            # text formatting
 find_package(nlohmann_json 3.9 REQUIRED)              # JSON
-find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(Boost 1.74 REQUIRED COMPONENTS program_options context)  # context: fibers of the emulation
 find_package(SQLiteCpp REQUIRED)                      # results
 find_package(ICU REQUIRED COMPONENTS uc)              # Unicode normalization
 find_package(PkgConfig REQUIRED)

@@ -3,7 +3,7 @@
 function(quantmap_stage NAME)
   cmake_parse_arguments(S "" "DIR" "AFTER;LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${S_DIR}/*.cpp ${S_DIR}/*/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/emulation/")
+  list(FILTER sources EXCLUDE REGEX "/kernels/emulation/")
   set(kind STATIC)
   set(scope PUBLIC)
   if(NOT sources)

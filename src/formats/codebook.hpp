@@ -39,14 +39,19 @@ struct Codebook {
   }();
 
   QUANTMAP_HD static constexpr std::uint32_t encode(float normalized) {
+    // Tables of a function, not of a class: device code can take an element of no other.
+    constexpr auto midpoints = kMidpoints;
+    constexpr auto codes = Table::kCodes;
     std::size_t level = 0;
-    for (const float midpoint : kMidpoints) level += midpoint < normalized ? 1 : 0;
-    return Table::kCodes[level];
+    for (std::size_t i = 0; i < kCount - 1; ++i) level += midpoints[i] < normalized ? 1 : 0;
+    return codes[level];
   }
   // Every code of four bits is some level.
   QUANTMAP_HD static constexpr float decode(std::uint32_t code) {
+    constexpr auto levels = kLevels;
+    constexpr auto codes = Table::kCodes;
     for (std::size_t i = 0; i < kCount; ++i) {
-      if (Table::kCodes[i] == code) return kLevels[i];
+      if (codes[i] == code) return levels[i];
     }
     return 0;
   }

@@ -1,0 +1,73 @@
+// What a .cu file includes: CUDA itself under nvcc, kernels/emulation under the host compiler, with one
+// spelling for launches, shared memory and the memory that a kernel is given.
+#pragma once
+
+#include "kernels/device_kernels.hpp"
+
+// Everything that is compiled here lives in a namespace of its device, so that one program can hold several.
+#ifndef QUANTMAP_DEVICE
+#ifdef __CUDACC__
+#define QUANTMAP_DEVICE cuda
+#else
+#define QUANTMAP_DEVICE emulated
+#endif
+#endif
+
+// A mistake built in on purpose, to see that the tests find it (tests/emulated/faults_test.cpp).
+#ifndef QUANTMAP_FAULT
+#define QUANTMAP_FAULT none
+#endif
+
+#ifdef __CUDACC__
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace quantmap {
+
+template <class T>
+using Global = T*;
+template <class T>
+using Shared = T*;
+
+template <class T, int N, class Tag>
+__device__ __forceinline__ T* shared() {
+  __shared__ T memory[N];
+  return memory;
+}
+template <class T>
+__device__ __forceinline__ T* dynamic_shared(std::int64_t offset, std::int64_t) {
+  extern __shared__ __align__(16) unsigned char dynamic_memory[];
+  return reinterpret_cast<T*>(dynamic_memory + offset);
+}
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::int64_t shared_bytes, Stream stream,
+            const Arguments&... arguments) {
+  kernel<<<grid, block, static_cast<std::size_t>(shared_bytes), static_cast<cudaStream_t>(stream.handle)>>>(
+      static_cast<Parameters>(arguments)...);
+  if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess)
+    fail("CUDA", "", std::string("a kernel did not start: ") + cudaGetErrorString(status));
+}
+
+}  // namespace quantmap
+
+#else
+
+#include "kernels/emulation/cuda.hpp"
+
+#endif
+
+namespace quantmap::QUANTMAP_DEVICE {
+
+enum class Fault : std::uint8_t { none, off_by_one, missing_barrier, wrong_lane };
+inline constexpr Fault kFault = Fault::QUANTMAP_FAULT;
+inline constexpr int kOffByOne = kFault == Fault::off_by_one ? 1 : 0;
+
+// The barrier that each kernel's missing_barrier leaves out.
+__device__ inline void planned_barrier() {
+  if constexpr (kFault != Fault::missing_barrier) __syncthreads();
+}
+
+}  // namespace quantmap::QUANTMAP_DEVICE

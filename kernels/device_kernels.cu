@@ -1,0 +1,15 @@
+// The table of device_kernels.hpp for the device that this is compiled for.
+#include "kernels/cuda.hpp"
+
+namespace quantmap::QUANTMAP_DEVICE {
+
+void rms_norm(const float* x, std::int64_t x_stride, const float* weight, float eps, std::int64_t rows,
+              std::int64_t cols, float* out, std::int64_t out_stride, Stream stream);
+
+const DeviceKernels& kernels();
+const DeviceKernels& kernels() {
+  static constexpr DeviceKernels table = {.rms_norm = rms_norm};
+  return table;
+}
+
+}  // namespace quantmap::QUANTMAP_DEVICE

@@ -1,0 +1,24 @@
+// The kernels of a device as a table. Each does what the function of the same name on the CPU does
+// (kernels/OP/OP.hpp), on device memory and in the order of a stream. The .cu files are compiled by nvcc, and
+// by the host compiler against kernels/emulation, where `emulated::kernels()` runs them on the processor.
+#pragma once
+
+#include <cstdint>
+
+namespace quantmap {
+
+// A queue of work of one device; null: the default one. (A cudaStream_t; the emulation has none.)
+struct Stream {
+  void* handle = nullptr;
+};
+
+struct DeviceKernels {
+  void (*rms_norm)(const float* x, std::int64_t x_stride, const float* weight, float eps, std::int64_t rows,
+                   std::int64_t cols, float* out, std::int64_t out_stride, Stream stream);
+};
+
+namespace emulated {
+const DeviceKernels& kernels();
+}
+
+}  // namespace quantmap
