@@ -1,0 +1,67 @@
+// Mistakes planted in each kernel (kernels/cuda.hpp, Fault) must show: as an Error of the emulation or as a
+// result that differs. The same runs without a fault must be clean, in every order of threads.
+#include <functional>
+
+#include "emulated/device.hpp"
+
+namespace quantmap {
+namespace {
+
+using namespace testing;
+
+// Runs one kernel on fixed inputs and returns all that it wrote.
+using Run = std::vector<float> (*)(const DeviceKernels&);
+struct Row {
+  const char* name;
+  Run run;
+  bool off_by_one, missing_barrier, wrong_lane;  // which faults the kernel can have
+};
+
+std::vector<float> run_rms_norm(const DeviceKernels& kernels) {
+  const Device<float> x(make_input(kNormal, 3 * 300, 1)), weight(make_input(kNormal, 300, 2)), out(900);
+  kernels.rms_norm(x.data(), 300, weight.data(), 1e-6F, 3, 300, out.data(), 300, {});
+  return out.host();
+}
+
+constexpr Row kRows[] = {
+    {"rms_norm", run_rms_norm, true, true, true},
+};
+
+class Faults : public ::testing::TestWithParam<Row> {};
+
+bool differs_or_throws(const DeviceKernels& faulty, const Row& row) {
+  try {
+    return !same_bits(row.run(faulty), row.run(emulated::kernels()));
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+TEST_P(Faults, AreCaught) {
+  const Row& row = GetParam();
+  if (row.off_by_one) {
+    EXPECT_TRUE(differs_or_throws(off_by_one::kernels(), row));
+  }
+  if (row.missing_barrier) {
+    EXPECT_TRUE(differs_or_throws(missing_barrier::kernels(), row));
+  }
+  if (row.wrong_lane) {
+    EXPECT_TRUE(differs_or_throws(wrong_lane::kernels(), row));
+  }
+}
+
+TEST_P(Faults, NoneWithoutOneInAnyOrderOfThreads) {
+  const Row& row = GetParam();
+  const std::vector<float> want = row.run(emulated::kernels());
+  for (const float value : want) ASSERT_TRUE(std::isfinite(value));
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    const emulation::ShuffledOrder order(seed);
+    EXPECT_TRUE(same_bits(row.run(emulated::kernels()), want)) << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Emulated, Faults, ::testing::ValuesIn(kRows),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+}  // namespace
+}  // namespace quantmap
