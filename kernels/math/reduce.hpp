@@ -15,7 +15,7 @@ inline constexpr unsigned kAllLanes = ~0U;
 template <class T, class Combine>
 __device__ T warp_reduce(T value, Combine combine) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    const int with = kFault == Fault::wrong_lane && distance == 1 ? 3 : distance;
+    const int with = kFault == Fault::wrong_lane && distance == 1 ? 2 : distance;
     value = combine(value, __shfl_xor_sync(kAllLanes, value, with));
   }
   return value;
