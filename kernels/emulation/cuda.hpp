@@ -31,7 +31,6 @@ using emulation::dim3;
 using emulation::gridDim;
 using emulation::threadIdx;
 
-
 // Device memory as a kernel's parameter: [i] is checked against the allocation that the pointer lies in.
 template <class T>
 using Global = emulation::Global<T>;

@@ -19,22 +19,23 @@ Fiber::Fiber(boost::context::pooled_fixedsize_stack& stacks, std::function<void(
 #if defined(__SANITIZE_THREAD__)
   tsan_self_ = __tsan_create_fiber(0);
 #endif
-  inside_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
-                                  stacks, [this](boost::context::fiber&& caller) {
+  inside_ =
+      boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
+                            stacks, [this](boost::context::fiber&& caller) {
 #if defined(__SANITIZE_ADDRESS__)
-                                    __sanitizer_finish_switch_fiber(nullptr, &caller_bottom_, &caller_size_);
+                              __sanitizer_finish_switch_fiber(nullptr, &caller_bottom_, &caller_size_);
 #endif
-                                    outside_ = std::move(caller);
-                                    body_();
-                                    ended_ = true;
+                              outside_ = std::move(caller);
+                              body_();
+                              ended_ = true;
 #if defined(__SANITIZE_ADDRESS__)
-                                    __sanitizer_start_switch_fiber(nullptr, caller_bottom_, caller_size_);
+                              __sanitizer_start_switch_fiber(nullptr, caller_bottom_, caller_size_);
 #endif
 #if defined(__SANITIZE_THREAD__)
-                                    __tsan_switch_to_fiber(tsan_caller_, 0);
+                              __tsan_switch_to_fiber(tsan_caller_, 0);
 #endif
-                                    return std::move(outside_);
-                                  });
+                              return std::move(outside_);
+                            });
 }
 
 Fiber::~Fiber() {

@@ -27,8 +27,8 @@ struct Thread {
   std::unique_ptr<Fiber> fiber;
   Waits waits = Waits::nothing;
   std::source_location at;
-  unsigned mask = 0;         // warp
-  std::uint64_t given = 0;   // to the lanes of its mask
+  unsigned mask = 0;        // warp
+  std::uint64_t given = 0;  // to the lanes of its mask
   std::int32_t round = 0, step = 0;
 };
 
@@ -147,7 +147,8 @@ void Block::run() {
   for (;;) {
     take_turns();
     if (error_) break;
-    if (std::all_of(threads_.begin(), threads_.end(), [](const Thread& t) { return t.fiber->ended(); })) break;
+    if (std::all_of(threads_.begin(), threads_.end(), [](const Thread& t) { return t.fiber->ended(); }))
+      break;
     const bool warps = release_warps();
     if (!warps && !release_block()) {
       error_ = std::make_exception_ptr(
@@ -222,13 +223,13 @@ bool Block::release_block() {
 }
 
 std::string Block::why_stuck() const {
-  const auto waiting = std::find_if(threads_.begin(), threads_.end(),
-                                    [](const Thread& t) { return !t.fiber->ended(); });
+  const auto waiting =
+      std::find_if(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.fiber->ended(); });
   const auto same = std::count_if(threads_.begin(), threads_.end(), [&](const Thread& t) {
     return !t.fiber->ended() && t.waits == waiting->waits && same_place(t.at, waiting->at);
   });
-  const auto ended = std::count_if(threads_.begin(), threads_.end(),
-                                   [](const Thread& t) { return t.fiber->ended(); });
+  const auto ended =
+      std::count_if(threads_.begin(), threads_.end(), [](const Thread& t) { return t.fiber->ended(); });
   return fmt::format("{} at {} not reached by all: {} of {} threads wait there, {} have ended, {}",
                      waiting->waits == Waits::block ? "a barrier" : "a warp's collective", place(waiting->at),
                      same, threads_.size(), ended, who(static_cast<int>(waiting - threads_.begin())));
@@ -259,7 +260,8 @@ SharedExtent Block::dynamic(std::int64_t offset, std::int64_t bytes) {
 void run_grid(const GridAt& grid, dim3 block, std::int64_t shared_bytes, const std::function<void()>& body) {
   const std::int64_t threads = std::int64_t{block.x} * block.y * block.z;
   if (threads < 1 || threads > kMostThreads)
-    fail("emulation", place(grid.at), fmt::format("{} threads in a block (expected 1 to {})", threads, kMostThreads));
+    fail("emulation", place(grid.at),
+         fmt::format("{} threads in a block (expected 1 to {})", threads, kMostThreads));
   if (shared_bytes < 0 || shared_bytes > kMostShared)
     fail("emulation", place(grid.at),
          fmt::format("{} bytes of shared memory, a block has {}", shared_bytes, kMostShared));
@@ -287,7 +289,8 @@ void warp_barrier(unsigned mask, std::source_location at) {
 }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int from, std::source_location at) {
-  if (!(mask >> lane() & 1U)) running->fail(fmt::format("{}: the mask {:#x} lacks lane {} itself", place(at), mask, lane()));
+  if (!(mask >> lane() & 1U))
+    running->fail(fmt::format("{}: the mask {:#x} lacks lane {} itself", place(at), mask, lane()));
   if (from < 0 || from >= kWarp || !(mask >> from & 1U))
     running->fail(fmt::format("{}: a value from lane {}, which the mask {:#x} lacks", place(at), from, mask));
   running->give(value);
@@ -330,9 +333,10 @@ void note_read(Touched& touched, std::int64_t index) {
   if (touched.written.thread < 0)
     running->fail(fmt::format("value {} of shared memory is read before it is written", index));
   if (unordered(touched.written, at))
-    running->fail(fmt::format("a race: value {} of shared memory is read where thread {} wrote it, with no "
-                              "barrier in between",
-                              index, touched.written.thread));
+    running->fail(
+        fmt::format("a race: value {} of shared memory is read where thread {} wrote it, with no "
+                    "barrier in between",
+                    index, touched.written.thread));
   // The two readers that a later writer is most likely to be in no order with: of different warps.
   if (touched.read.thread >= 0 && touched.read.thread != at.thread &&
       (touched.read.thread / kWarp != at.thread / kWarp || touched.read_too.round != at.round))
@@ -344,9 +348,10 @@ void note_write(Touched& touched, std::int64_t index) {
   const Moment at = now();
   for (const Moment* other : {&touched.written, &touched.read, &touched.read_too})
     if (unordered(*other, at))
-      running->fail(fmt::format("a race: value {} of shared memory is written where thread {} {} it, with no "
-                                "barrier in between",
-                                index, other->thread, other == &touched.written ? "wrote" : "read"));
+      running->fail(
+          fmt::format("a race: value {} of shared memory is written where thread {} {} it, with no "
+                      "barrier in between",
+                      index, other->thread, other == &touched.written ? "wrote" : "read"));
   touched.written = at;
 }
 

@@ -33,7 +33,7 @@ class Global {
     end_ = (extent.bytes - before) / kSize;
   }
   Global(const Global<std::remove_const_t<T>>& other)  // NOLINT(google-explicit-constructor)
-    requires std::is_const_v<T>
+      requires std::is_const_v<T>
       : data_(other.data_), first_(other.first_), end_(other.end_) {}
   Global(const Global&) = default;
   Global& operator=(const Global&) = default;

@@ -1,5 +1,5 @@
-// What the emulation promises, on kernels of a few lines: collectives give CUDA's values, and each mistake that
-// hardware hides is an Error that names it.
+// What the emulation promises, on kernels of a few lines: collectives give CUDA's values, and each mistake
+// that hardware hides is an Error that names it.
 #include "kernels/cuda.hpp"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,8 @@ TEST(Emulation, CollectivesGiveTheValuesOfCuda) {
                         1,
                         0,
                         lane < 16 ? lane ^ 1 : -1};
-    for (int i = 0; i < 8; ++i) EXPECT_EQ(got[static_cast<std::size_t>(lane * 8 + i)], want[i]) << lane << ", " << i;
+    for (int i = 0; i < 8; ++i)
+      EXPECT_EQ(got[static_cast<std::size_t>(lane * 8 + i)], want[i]) << lane << ", " << i;
   }
 }
 
@@ -115,7 +116,8 @@ TEST(Emulation, BarriersThatNotAllReachAreNamed) {
   EXPECT_THAT(error_of([] { launch(barrier_for_some, 2, 64, 0, {}, 63); }),
               HasSubstr("not reached by all: 63 of 64 threads wait there, 1 have ended"));
   EXPECT_EQ(error_of([] { launch(barrier_for_some, 2, 64, 0, {}, 64); }), "");
-  EXPECT_THAT(error_of([] { launch(barriers_apart, 1, 64, 0, {}); }), HasSubstr("8 of 64 threads wait there"));
+  EXPECT_THAT(error_of([] { launch(barriers_apart, 1, 64, 0, {}); }),
+              HasSubstr("8 of 64 threads wait there"));
   EXPECT_THAT(error_of([] { launch(shuffle_for_some, 1, 32, 0, {}); }),
               HasSubstr("a warp's collective at emulation_test.cpp"));
 }
@@ -138,7 +140,8 @@ TEST(Emulation, IndicesOutsideOfMemoryAreNamed) {
     EXPECT_THAT(error_of([&] { launch(reads_at, 1, 1, 0, {}, x.data(), out.data(), i); }),
                 HasSubstr("index " + std::to_string(i) + " of 10 values of global memory, thread (0,0,0)"));
   EXPECT_EQ(error_of([] { launch(shared_at, 1, 1, 0, {}, 3); }), "");
-  EXPECT_THAT(error_of([] { launch(shared_at, 1, 1, 0, {}, 4); }), HasSubstr("index 4 of 4 values of shared"));
+  EXPECT_THAT(error_of([] { launch(shared_at, 1, 1, 0, {}, 4); }),
+              HasSubstr("index 4 of 4 values of shared"));
   EXPECT_EQ(error_of([] { launch(dynamic_at, 1, 1, 24, {}, 4); }), "");
   EXPECT_THAT(error_of([] { launch(dynamic_at, 1, 1, 24, {}, 5); }),
               HasSubstr("bytes 8 to 28 of dynamic shared memory, the launch has 24"));
