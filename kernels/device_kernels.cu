@@ -5,10 +5,14 @@ namespace quantmap::QUANTMAP_DEVICE {
 
 void rms_norm(const float* x, std::int64_t x_stride, const float* weight, float eps, std::int64_t rows,
               std::int64_t cols, float* out, std::int64_t out_stride, Stream stream);
+void rope(float* x, std::int64_t stride, std::int64_t rows, std::int64_t heads, std::int64_t head_dim,
+          const float* cosines, const float* sines, Stream stream);
+void swiglu(const float* gate, std::int64_t gate_stride, const float* up, std::int64_t up_stride,
+            std::int64_t rows, std::int64_t cols, float* out, std::int64_t out_stride, Stream stream);
 
 const DeviceKernels& kernels();
 const DeviceKernels& kernels() {
-  static constexpr DeviceKernels table = {.rms_norm = rms_norm};
+  static constexpr DeviceKernels table = {.rms_norm = rms_norm, .rope = rope, .swiglu = swiglu};
   return table;
 }
 

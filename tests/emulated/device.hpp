@@ -82,4 +82,12 @@ void expect_like(std::span<const float> got, std::span<const float> want, const 
   }
 }
 
+// The same bits, or NaN in both (whose payload is the processor's).
+inline void expect_bits(std::span<const float> got, std::span<const float> want, const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_TRUE(std::isnan(want[i]) ? std::isnan(got[i]) : same_bits({&got[i], 1}, {&want[i], 1}))
+        << what << ", value " << i << ": " << got[i] << " instead of " << want[i];
+}
+
 }  // namespace quantmap::testing

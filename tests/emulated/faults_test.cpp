@@ -23,8 +23,21 @@ std::vector<float> run_rms_norm(const DeviceKernels& kernels) {
   return out.host();
 }
 
+std::vector<float> run_rope(const DeviceKernels& kernels) {
+  const Device<float> x(make_input(kNormal, 3 * 128, 1)), angles(make_input(kNormal, 3 * 32, 2));
+  kernels.rope(x.data(), 128, 3, 2, 64, angles.data(), angles.data(), {});
+  return x.host();
+}
+std::vector<float> run_swiglu(const DeviceKernels& kernels) {
+  const Device<float> gate(make_input(kNormal, 3 * 300, 1)), up(make_input(kNormal, 3 * 300, 2)), out(900);
+  kernels.swiglu(gate.data(), 300, up.data(), 300, 3, 300, out.data(), 300, {});
+  return out.host();
+}
+
 constexpr Row kRows[] = {
     {"rms_norm", run_rms_norm, true, true, true},
+    {"rope", run_rope, true, false, false},
+    {"swiglu", run_swiglu, true, false, false},
 };
 
 class Faults : public ::testing::TestWithParam<Row> {};
