@@ -3,6 +3,9 @@
 
 namespace quantmap::QUANTMAP_DEVICE {
 
+void difference(const float* x, const float* y, std::int64_t rows, std::int64_t cols, RowDifference* out,
+                Stream stream);
+void moments(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
 void rms_norm(const float* x, std::int64_t x_stride, const float* weight, float eps, std::int64_t rows,
               std::int64_t cols, float* out, std::int64_t out_stride, Stream stream);
 void rope(float* x, std::int64_t stride, std::int64_t rows, std::int64_t heads, std::int64_t head_dim,
@@ -12,7 +15,8 @@ void swiglu(const float* gate, std::int64_t gate_stride, const float* up, std::i
 
 const DeviceKernels& kernels();
 const DeviceKernels& kernels() {
-  static constexpr DeviceKernels table = {.rms_norm = rms_norm, .rope = rope, .swiglu = swiglu};
+  static constexpr DeviceKernels table = {
+      .difference = difference, .moments = moments, .rms_norm = rms_norm, .rope = rope, .swiglu = swiglu};
   return table;
 }
 

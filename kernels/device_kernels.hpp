@@ -12,7 +12,15 @@ struct Stream {
   void* handle = nullptr;
 };
 
+struct RowDifference;
+struct RowMoments;
+
 struct DeviceKernels {
+  // row_difference() of each row; x, y: [rows][cols], out: [rows].
+  void (*difference)(const float* x, const float* y, std::int64_t rows, std::int64_t cols, RowDifference* out,
+                     Stream stream);
+  // row_moments() of each row.
+  void (*moments)(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
   void (*rms_norm)(const float* x, std::int64_t x_stride, const float* weight, float eps, std::int64_t rows,
                    std::int64_t cols, float* out, std::int64_t out_stride, Stream stream);
   void (*rope)(float* x, std::int64_t stride, std::int64_t rows, std::int64_t heads, std::int64_t head_dim,

@@ -11,6 +11,8 @@ inline constexpr int kThreads = 256;  // of a block, in every kernel that reduce
 inline constexpr int kWarps = kThreads / kWarp;
 inline constexpr unsigned kAllLanes = ~0U;
 
+__device__ inline bool is_finite(float x) { return x - x == 0; }
+
 // Every lane gets combine(…) of the values of all 32.
 template <class T, class Combine>
 __device__ T warp_reduce(T value, Combine combine) {

@@ -3,6 +3,8 @@
 #include <functional>
 
 #include "emulated/device.hpp"
+#include "kernels/difference/difference.hpp"
+#include "kernels/moments/moments.hpp"
 
 namespace quantmap {
 namespace {
@@ -17,6 +19,32 @@ struct Row {
   bool off_by_one, missing_barrier, wrong_lane;  // which faults the kernel can have
 };
 
+// Doubles as two floats each: their last bits show too.
+void append(std::vector<float>& to, std::initializer_list<double> values) {
+  for (const double value : values) {
+    const auto high = static_cast<float>(value);
+    to.insert(to.end(), {high, static_cast<float>(value - high)});
+  }
+}
+
+std::vector<float> run_difference(const DeviceKernels& kernels) {
+  const Device<float> x(make_input(kNormal, 3 * 300, 1)), y(make_input(kNormal, 3 * 300, 2));
+  const Device<RowDifference> out(3);
+  kernels.difference(x.data(), y.data(), 3, 300, out.data(), {});
+  std::vector<float> written;
+  for (const RowDifference& d : out.host())
+    append(written, {d.error2, d.reference2, d.value2, d.dot, d.max_error, d.amax});
+  return written;
+}
+std::vector<float> run_moments(const DeviceKernels& kernels) {
+  const Device<float> x(make_input(kNormal, 3 * 300, 1));
+  const Device<RowMoments> out(3);
+  kernels.moments(x.data(), 3, 300, out.data(), {});
+  std::vector<float> written;
+  for (const RowMoments& m : out.host())
+    append(written, {static_cast<double>(m.count), m.mean, m.m2, m.m3, m.m4});
+  return written;
+}
 std::vector<float> run_rms_norm(const DeviceKernels& kernels) {
   const Device<float> x(make_input(kNormal, 3 * 300, 1)), weight(make_input(kNormal, 300, 2)), out(900);
   kernels.rms_norm(x.data(), 300, weight.data(), 1e-6F, 3, 300, out.data(), 300, {});
@@ -35,8 +63,8 @@ std::vector<float> run_swiglu(const DeviceKernels& kernels) {
 }
 
 constexpr Row kRows[] = {
-    {"rms_norm", run_rms_norm, true, true, true},
-    {"rope", run_rope, true, false, false},
+    {"difference", run_difference, true, true, true}, {"moments", run_moments, true, true, true},
+    {"rms_norm", run_rms_norm, true, true, true},     {"rope", run_rope, true, false, false},
     {"swiglu", run_swiglu, true, false, false},
 };
 
