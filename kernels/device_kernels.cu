@@ -3,9 +3,14 @@
 
 namespace quantmap::QUANTMAP_DEVICE {
 
+void compare(const float* logits, std::int64_t stride, const float* reference_logits,
+             std::int64_t reference_stride, const std::int32_t* targets, std::int64_t tokens,
+             std::int64_t vocabulary, const ReferenceRow* references, TokenScore* out, Stream stream);
 void difference(const float* x, const float* y, std::int64_t rows, std::int64_t cols, RowDifference* out,
                 Stream stream);
 void moments(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
+void reference_rows(const float* logits, std::int64_t stride, const std::int32_t* targets,
+                    std::int64_t tokens, std::int64_t vocabulary, ReferenceRow* out, Stream stream);
 void rms_norm(const float* x, std::int64_t x_stride, const float* weight, float eps, std::int64_t rows,
               std::int64_t cols, float* out, std::int64_t out_stride, Stream stream);
 void rope(float* x, std::int64_t stride, std::int64_t rows, std::int64_t heads, std::int64_t head_dim,
@@ -16,7 +21,14 @@ void swiglu(const float* gate, std::int64_t gate_stride, const float* up, std::i
 const DeviceKernels& kernels();
 const DeviceKernels& kernels() {
   static constexpr DeviceKernels table = {
-      .difference = difference, .moments = moments, .rms_norm = rms_norm, .rope = rope, .swiglu = swiglu};
+      .compare = compare,
+      .difference = difference,
+      .moments = moments,
+      .reference_rows = reference_rows,
+      .rms_norm = rms_norm,
+      .rope = rope,
+      .swiglu = swiglu,
+  };
   return table;
 }
 

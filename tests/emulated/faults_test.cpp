@@ -4,6 +4,7 @@
 
 #include "emulated/device.hpp"
 #include "kernels/difference/difference.hpp"
+#include "kernels/divergence/divergence.hpp"
 #include "kernels/moments/moments.hpp"
 
 namespace quantmap {
@@ -36,6 +37,23 @@ std::vector<float> run_difference(const DeviceKernels& kernels) {
     append(written, {d.error2, d.reference2, d.value2, d.dot, d.max_error, d.amax});
   return written;
 }
+// The largest logit is the last, so that a search that stops one short misses it.
+std::vector<float> run_divergence(const DeviceKernels& kernels) {
+  std::vector<float> p_values = make_input(kNormal, 2 * 300, 1);
+  p_values[299] = p_values[599] = 9;
+  const Device<float> p(p_values), q(make_input(kNormal, 2 * 300, 2));
+  const Device<std::int32_t> targets(std::vector<std::int32_t>{7, 299});
+  const Device<ReferenceRow> references(2);
+  const Device<TokenScore> out(2);
+  kernels.reference_rows(p.data(), 300, targets.data(), 2, 300, references.data(), {});
+  kernels.compare(q.data(), 300, p.data(), 300, targets.data(), 2, 300, references.data(), out.data(), {});
+  std::vector<float> written;
+  for (const ReferenceRow& r : references.host())
+    append(written, {r.largest, r.log_sum, r.sum, static_cast<double>(r.top), r.lead, r.nll, r.p_target});
+  for (const TokenScore& s : out.host())
+    append(written, {s.nll, s.kl, s.tv, s.delta_p, double(s.top1), double(s.margin_flip), double(s.greedy)});
+  return written;
+}
 std::vector<float> run_moments(const DeviceKernels& kernels) {
   const Device<float> x(make_input(kNormal, 3 * 300, 1));
   const Device<RowMoments> out(3);
@@ -62,11 +80,16 @@ std::vector<float> run_swiglu(const DeviceKernels& kernels) {
   return out.host();
 }
 
+// clang-format off
 constexpr Row kRows[] = {
-    {"difference", run_difference, true, true, true}, {"moments", run_moments, true, true, true},
-    {"rms_norm", run_rms_norm, true, true, true},     {"rope", run_rope, true, false, false},
+    {"difference", run_difference, true, true, true},
+    {"divergence", run_divergence, true, true, true},
+    {"moments", run_moments, true, true, true},
+    {"rms_norm", run_rms_norm, true, true, true},
+    {"rope", run_rope, true, false, false},
     {"swiglu", run_swiglu, true, false, false},
 };
+// clang-format on
 
 class Faults : public ::testing::TestWithParam<Row> {};
 
