@@ -18,6 +18,13 @@
 #define QUANTMAP_FAULT none
 #endif
 
+// Before a loop over an array that must lie in registers.
+#ifdef __CUDACC__
+#define QUANTMAP_UNROLL _Pragma("unroll")
+#else
+#define QUANTMAP_UNROLL
+#endif
+
 #ifdef __CUDACC__
 
 #include <string>

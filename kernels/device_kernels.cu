@@ -3,6 +3,7 @@
 
 namespace quantmap::QUANTMAP_DEVICE {
 
+void attention(const AttentionInput& input, Stream stream);
 void compare(const float* logits, std::int64_t stride, const float* reference_logits,
              std::int64_t reference_stride, const std::int32_t* targets, std::int64_t tokens,
              std::int64_t vocabulary, const ReferenceRow* references, TokenScore* out, Stream stream);
@@ -21,6 +22,7 @@ void swiglu(const float* gate, std::int64_t gate_stride, const float* up, std::i
 const DeviceKernels& kernels();
 const DeviceKernels& kernels() {
   static constexpr DeviceKernels table = {
+      .attention = attention,
       .compare = compare,
       .difference = difference,
       .moments = moments,

@@ -12,12 +12,15 @@ struct Stream {
   void* handle = nullptr;
 };
 
+struct AttentionInput;
 struct ReferenceRow;
 struct RowDifference;
 struct RowMoments;
 struct TokenScore;
 
 struct DeviceKernels {
+  // attention() without scratch: all pointers of the input are device memory. head_dim at most 256.
+  void (*attention)(const AttentionInput& input, Stream stream);
   // compare() of each token, without scratch: logits are not overwritten, weights are taken again. logits:
   // [tokens][vocabulary] with their row strides; targets, references, out: [tokens].
   void (*compare)(const float* logits, std::int64_t stride, const float* reference_logits,

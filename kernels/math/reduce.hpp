@@ -13,12 +13,12 @@ inline constexpr unsigned kAllLanes = ~0U;
 
 __device__ inline bool is_finite(float x) { return x - x == 0; }
 
-// Every lane gets combine(…) of the values of all 32.
-template <class T, class Combine>
+// Every lane gets combine(…) of the values of all 32, or of those of its section of kWidth lanes.
+template <int kWidth = kWarp, class T, class Combine>
 __device__ T warp_reduce(T value, Combine combine) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+  for (int distance = kWidth / 2; distance > 0; distance /= 2) {
     const int with = kFault == Fault::wrong_lane && distance == 1 ? 2 : distance;
-    value = combine(value, __shfl_xor_sync(kAllLanes, value, with));
+    value = combine(value, __shfl_xor_sync(kAllLanes, value, with, kWidth));
   }
   return value;
 }

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "emulated/device.hpp"
+#include "kernels/attention/attention.hpp"
 #include "kernels/difference/difference.hpp"
 #include "kernels/divergence/divergence.hpp"
 #include "kernels/moments/moments.hpp"
@@ -28,6 +29,22 @@ void append(std::vector<float>& to, std::initializer_list<double> values) {
   }
 }
 
+std::vector<float> run_attention(const DeviceKernels& kernels) {
+  const Device<float> q(make_input(kNormal, 21 * 40, 1)), k(make_input(kNormal, 21 * 20, 2)),
+      v(make_input(kNormal, 21 * 20, 3)), out(21 * 40);
+  kernels.attention({.tokens = 21,
+                     .group = 2,
+                     .head_dim = 20,
+                     .scale = 0.3F,
+                     .q = q.data(),
+                     .q_stride = 40,
+                     .k = k.data(),
+                     .v = v.data(),
+                     .out = out.data(),
+                     .out_stride = 40},
+                    {});
+  return out.host();
+}
 std::vector<float> run_difference(const DeviceKernels& kernels) {
   const Device<float> x(make_input(kNormal, 3 * 300, 1)), y(make_input(kNormal, 3 * 300, 2));
   const Device<RowDifference> out(3);
@@ -82,6 +99,7 @@ std::vector<float> run_swiglu(const DeviceKernels& kernels) {
 
 // clang-format off
 constexpr Row kRows[] = {
+    {"attention", run_attention, true, true, true},
     {"difference", run_difference, true, true, true},
     {"divergence", run_divergence, true, true, true},
     {"moments", run_moments, true, true, true},
