@@ -31,6 +31,8 @@ CommandSpec eval_spec() {
       ("stride", po::value<std::int64_t>(), "with --protocol hf (default ctx/2)")   //
       ("score", po::value<std::string>(), "all, second-half or hf-weights")         //
       ("noise-floor", "also the distance between the BF16 and the FP32 reference")  //
+      ("require", po::value<std::string>(),
+       "conditions on every scheme, \"kl<0.01 recovery>0.99\": status 0 met, 4 not met, 5 undecided")  //
       ("resume", "go on with the unfinished run of the same inputs");
   spec.options.add(options);
   spec.positionals = {"model"};
@@ -42,6 +44,23 @@ CommandSpec eval_spec() {
       "@recipe.json\n";
   spec.examples += "  quantmap eval datasets/demo --tasks demo --schemes W4A16 NVFP4\n";
   return spec;
+}
+
+// The verdicts, one line each, on stderr: stdout holds the rows. Returns the exit status.
+int report_gate(const std::vector<GateRow>& gate) {
+  constexpr int kNotMet = 4, kUndecided = 5;
+  const auto bound = [](const Number& value) { return value ? fmt::format("{:.6g}", *value) : "none"; };
+  GateVerdict all = GateVerdict::pass;
+  for (const GateRow& row : gate) {
+    const Measured& m = row.measured;
+    const std::string found = m.undefined.empty() ? fmt::format("{:.6g}, one-sided 95 % bounds {} and {}",
+                                                                m.value, bound(m.low), bound(m.high))
+                                                  : m.undefined;
+    tell(fmt::format("quantmap: --require: {}: {} {}: {}\n", gate_verdict_name(row.verdict), row.scheme,
+                     row.condition.text, found));
+    all = worst(all, row.verdict);
+  }
+  return all == GateVerdict::fail ? kNotMet : all == GateVerdict::undecided ? kUndecided : 0;
 }
 
 }  // namespace
@@ -76,10 +95,17 @@ int run_eval(const CommandLine& line) {
   if (values->count("score")) request.input.protocol.score = text("score");
   request.noise_floor = values->count("noise-floor") > 0;
   request.resume = values->count("resume") > 0;
+  if (values->count("require")) {
+    request.require = parse_conditions(text("require"));
+    if (std::all_of(request.schemes.begin(), request.schemes.end(), [](const Scheme& scheme) {
+          return scheme.spelling() == Scheme::parse("BF16").spelling();
+        }))
+      fail_usage("--require", "nothing to judge: no scheme but the reference");
+  }
   const EvaluationResult result = evaluate(request);
   emit(request.common, write_evaluation(result.run, result.evaluations, result.tasks, request.common.format,
                                         output_width(request.common)));
-  return 0;
+  return report_gate(result.gate);
 }
 
 }  // namespace quantmap

@@ -52,7 +52,7 @@ class Evaluation {
         run_ = *earlier;
         if (run_.status == "complete") {
           say(fmt::format("run {} is complete in {}", run_.id, request_.common.db));
-          return result();
+          return stored_result();
         }
         load_state();
       }
@@ -194,10 +194,12 @@ class Evaluation {
       states.push_back(WalkerState::unpack(record.state));
     std::vector<EvaluationRecord> evaluations;
     std::vector<LayerErrorRecord> errors;
+    std::vector<SchemeWindows> sums;
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
       const auto position = static_cast<std::int64_t>(w);
-      const ScoreSummary summary =
-          w == 0 ? summarize(reference, reference) : summarize(scores_of(position), reference);
+      const std::vector<WindowScores> scores = w == 0 ? reference : scores_of(position);
+      const ScoreSummary summary = summarize(scores, reference);
+      sums.push_back(scheme_windows(position, scores));
       const Scheme* scheme = walkers_[w].scheme ? &*walkers_[w].scheme : nullptr;
       evaluations.push_back(evaluation_record(schemes_[w], summary, scheme, states[w], checkpoint_.config()));
       auto& notes = evaluations.back().notes;
@@ -213,14 +215,29 @@ class Evaluation {
       database_->store_task_scores(run_.id, task_score_records(tasks_, schemes_, of_scheme));
     }
     run_.finished_at = now_utc();
-    database_->finish_run(run_.id, run_.finished_at, evaluations, errors);
-    // What is shown is what was stored, so that a resumed run prints what an unbroken one does.
-    return result();
+    const auto seed = static_cast<std::uint64_t>(request_.common.seed);
+    database_->finish_run(run_.id, run_.finished_at, evaluations, errors,
+                          comparison_records(schemes_, compare_schemes(sums, seed)));
+    run_ = database_->run(run_.id).value();
+    return stored_result();
   }
 
-  EvaluationResult result() const {
-    return {database_->run(run_.id).value(), database_->evaluations(run_.id),
-            database_->task_scores(run_.id)};
+  // What is shown is what was stored, so that a resumed run prints what an unbroken one does.
+  EvaluationResult stored_result() const {
+    EvaluationResult result{run_, database_->evaluations(run_.id), database_->task_scores(run_.id),
+                            database_->comparisons(run_.id), {}};
+    if (request_.require.empty()) return result;
+    const std::vector<WindowScores> reference = scores_of(0);
+    for (const EvaluationRecord& evaluation : result.evaluations) {
+      if (evaluation.scheme.position == 0 || evaluation.scheme.scheme == kNoiseFloor) continue;
+      const std::vector<WindowScores> scores = scores_of(evaluation.scheme.position);
+      for (const Condition& condition : request_.require) {
+        const Measured m = measured(condition.metric, scores, reference,
+                                    [&](std::string_view name) { return gate_column(evaluation, name); });
+        result.gate.push_back({evaluation.scheme.scheme, condition, m, judge(condition, m)});
+      }
+    }
+    return result;
   }
 
   const EvaluationRequest& request_;

@@ -6,6 +6,7 @@
 
 #include "app/task_input.hpp"
 #include "app/text_input.hpp"
+#include "evals/gate.hpp"
 #include "scheme/scheme.hpp"
 #include "store/records.hpp"
 
@@ -17,15 +18,25 @@ struct EvaluationRequest {
   std::vector<Scheme> schemes;
   bool noise_floor = false;
   bool resume = false;
+  std::vector<Condition> require;  // asked of every scheme but the reference and the noise floor
   std::string command = "eval";
   std::string command_line;
   CommonOptions common;
+};
+
+struct GateRow {
+  std::string scheme;
+  Condition condition;
+  Measured measured;
+  GateVerdict verdict = GateVerdict::undecided;
 };
 
 struct EvaluationResult {
   RunRecord run;
   std::vector<EvaluationRecord> evaluations;  // the reference first; the noise floor last where asked for
   std::vector<TaskScoreRecord> tasks;
+  std::vector<ComparisonRecord> comparisons;
+  std::vector<GateRow> gate;  // every scheme's conditions, in order
 };
 
 EvaluationResult evaluate(const EvaluationRequest& request);

@@ -121,6 +121,41 @@ std::vector<LayerErrorRecord> layer_records(std::int64_t position, const WalkerS
   return records;
 }
 
+std::vector<ComparisonRecord> comparison_records(const std::vector<SchemeRecord>& schemes,
+                                                 const std::vector<Comparison>& comparisons) {
+  std::vector<ComparisonRecord> records;
+  for (const Comparison& c : comparisons) {
+    ComparisonRecord& r = records.emplace_back();
+    r.position = c.scheme;
+    r.than = c.than;
+    r.scheme = schemes[static_cast<std::size_t>(c.scheme)].scheme;
+    r.than_scheme = schemes[static_cast<std::size_t>(c.than)].scheme;
+    r.metric = c.metric;
+    r.difference = c.d.difference;
+    r.stderr_of_difference = c.d.stderr_of_difference;
+    r.low = c.d.interval.low;
+    r.high = c.d.interval.high;
+    r.bootstrap_low = c.bootstrap.low;
+    r.bootstrap_high = c.bootstrap.high;
+    r.p = c.d.p;
+    r.p_holm = c.p_holm;
+    r.windows = c.d.windows;
+    r.verdict = verdict_name(c.verdict);
+    r.more_windows = c.more_windows;
+  }
+  return records;
+}
+
+Number gate_column(const EvaluationRecord& e, std::string_view name) {
+  if (name == "tokens_scored") return static_cast<double>(e.tokens_scored);
+  if (name == "bpw_quantized") return e.bpw_quantized;
+  if (name == "bpw_model") return e.bpw_model;
+  if (name == "weight_bytes") return e.weight_bytes;
+  if (name == "kv_bytes_per_token") return e.kv_bytes_per_token;
+  if (name == "seconds") return e.seconds;
+  return std::nullopt;
+}
+
 std::vector<std::string> grid_notes(const Checkpoint& checkpoint) {
   const auto grid = find_coarse_grid(checkpoint);
   if (!grid) return {};

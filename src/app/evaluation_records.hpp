@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
+#include "evals/comparison.hpp"
 #include "evals/scores.hpp"
 #include "scheme/scheme.hpp"
 #include "store/records.hpp"
@@ -25,6 +27,10 @@ std::vector<LayerErrorRecord> layer_records(std::int64_t position, const WalkerS
 // `rules`: null for the reference and the noise floor.
 EvaluationRecord evaluation_record(const SchemeRecord& scheme, const ScoreSummary& summary,
                                    const Scheme* rules, const WalkerState& state, const ModelConfig& config);
+std::vector<ComparisonRecord> comparison_records(const std::vector<SchemeRecord>& schemes,
+                                                 const std::vector<Comparison>& comparisons);
+// A gate's exact columns, by name; empty where the row has no value.
+Number gate_column(const EvaluationRecord& evaluation, std::string_view name);
 // A checkpoint whose stored values lie on a coarse grid: said in every row.
 std::vector<std::string> grid_notes(const Checkpoint& checkpoint);
 
