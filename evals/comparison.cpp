@@ -76,16 +76,19 @@ std::vector<Comparison> compare_schemes(std::span<const SchemeWindows> schemes, 
   return all;
 }
 
-Comparison compare_alone(std::string_view metric, std::span<const Cluster> scheme,
-                         std::span<const Cluster> than, bool paired, std::uint64_t seed) {
-  Comparison pair;
-  pair.metric = metric;
-  pair.d = paired ? paired_difference(scheme, than) : unpaired_difference(scheme, than);
-  // Other windows are drawn for the second text where they are not the same ones.
-  pair.bootstrap = interval_of_difference(bootstrap_means(scheme, {.seed = seed}),
-                                          bootstrap_means(than, {.seed = paired ? seed : seed + 1}));
-  judge(std::span(&pair, 1));
-  return pair;
+std::vector<Comparison> compare_pairs(std::string_view metric, std::span<const ClusterPair> pairs,
+                                      std::uint64_t seed) {
+  std::vector<Comparison> all;
+  for (const auto& [scheme, than, paired] : pairs) {
+    Comparison& one = all.emplace_back();
+    one.metric = metric;
+    one.d = paired ? paired_difference(scheme, than) : unpaired_difference(scheme, than);
+    // Other windows are drawn for the second run where they are not the same ones.
+    one.bootstrap = interval_of_difference(bootstrap_means(scheme, {.seed = seed}),
+                                           bootstrap_means(than, {.seed = paired ? seed : seed + 1}));
+  }
+  judge(all);
+  return all;
 }
 
 }  // namespace quantmap

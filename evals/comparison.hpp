@@ -29,8 +29,13 @@ struct Comparison {
 };
 // Pairs in the order of positions, `scheme` after `than`; all of ln_ppl_ratio first. Error if windows differ.
 std::vector<Comparison> compare_schemes(std::span<const SchemeWindows> schemes, std::uint64_t seed);
-// One pair, looked at alone: p_holm is its own p. `paired`: the same windows in both.
-Comparison compare_alone(std::string_view metric, std::span<const Cluster> scheme,
-                         std::span<const Cluster> than, bool paired, std::uint64_t seed);
+// A metric's windows of one scheme in two runs, `scheme` in the later. paired: the same windows in both.
+struct ClusterPair {
+  std::span<const Cluster> scheme, than;
+  bool paired = true;
+};
+// One each, in order; p_holm is over these pairs. Comparison::scheme and than are left 0.
+std::vector<Comparison> compare_pairs(std::string_view metric, std::span<const ClusterPair> pairs,
+                                      std::uint64_t seed);
 
 }  // namespace quantmap

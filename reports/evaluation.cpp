@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/comparisons.hpp"
 #include "reports/run_document.hpp"
 #include "reports/tasks.hpp"
 
@@ -61,6 +62,8 @@ Json row_of(const EvaluationRecord& e) {
           {"status", e.status},
           {"notes", e.notes}};
 }
+
+constexpr int kExplanations = 2;  // notes of the table that say what its columns are
 
 bool is_noise_floor(const EvaluationRecord& e) { return e.scheme.scheme == kNoiseFloor; }
 
@@ -146,9 +149,9 @@ Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord>
   constexpr int kPerplexityPlaces = 2;  // finer than its own error: the text is the same for all
   const std::vector<const EvaluationRecord*> sorted = sorted_rows(evaluations);
   Table table;
-  table.title =
-      fmt::format("{} on {}: {} windows of {} tokens, {} tokens scored, compute {}", run.model, run.text,
-                  run.windows, run.ctx, evaluations.empty() ? 0 : evaluations[0].tokens_scored, run.compute);
+  table.title = fmt::format("{} on {}: {} window{} of {} tokens, {} tokens scored, compute {}", run.model,
+                            run.text, run.windows, run.windows == 1 ? "" : "s", run.ctx,
+                            evaluations.empty() ? 0 : evaluations[0].tokens_scored, run.compute);
   table.columns = {{"scheme"},  {"KL (nats)"}, {"top-1 %"}, {"perplexity"},   {"bits/weight"},
                    {"weights"}, {"KV/token"},  {"KL p99"},  {"ln PPL ratio"}, {"flips"}};
   for (const EvaluationRecord* e : sorted) {
@@ -186,39 +189,44 @@ Table evaluation_rows(std::span<const EvaluationRecord> evaluations) {
   return table;
 }
 
-std::string evaluation_json(const RunRecord& run, std::span<const EvaluationRecord> evaluations,
-                            std::span<const TaskScoreRecord> tasks) {
-  Json document = run_document(run);
+std::string evaluation_json(const EvaluationResults& results) {
+  Json document = run_document(results.run);
   document["noise_floor"] = nullptr;
   document["rows"] = Json::array();
-  for (const EvaluationRecord& e : evaluations) {
+  for (const EvaluationRecord& e : results.evaluations) {
     if (is_noise_floor(e))
       document["noise_floor"] = row_of(e);
     else
       document["rows"].push_back(row_of(e));
   }
-  if (!tasks.empty()) document["tasks"] = task_rows(tasks);
-  document["notes"] = run_notes(run);
+  document["comparisons"] = comparison_rows(results.comparisons);
+  if (!results.tasks.empty()) document["tasks"] = task_rows(results.tasks);
+  document["notes"] = run_notes(results.run);
   // Paths are bytes: what is no UTF-8 is replaced, the document stays valid.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string write_evaluation(const RunRecord& run, std::span<const EvaluationRecord> evaluations,
-                             std::span<const TaskScoreRecord> tasks, OutputFormat format, int width) {
+std::string write_evaluation(const EvaluationResults& results, OutputFormat format, int width) {
   switch (format) {
     case OutputFormat::json:
-      return evaluation_json(run, evaluations, tasks);
+      return evaluation_json(results);
     case OutputFormat::csv:
-      return write(evaluation_rows(evaluations), format, width);
+      return write(evaluation_rows(results.evaluations), format, width);
     case OutputFormat::table:
     case OutputFormat::md:
       break;
   }
-  const Table spellings = full_spellings(evaluations);
-  std::string text = write(evaluation_summary(run, evaluations), format, width);
-  if (!tasks.empty()) text += "\n" + write(task_summary(tasks), format, width);
-  if (!spellings.rows.empty()) text += "\n" + write(spellings, format, width);
-  return text;
+  std::vector<std::string> parts;
+  if (results.run.windows > 0) {
+    Table summary = evaluation_summary(results.run, results.evaluations);
+    const std::vector<std::string> verdicts = comparison_notes(results.evaluations, results.comparisons);
+    summary.notes.insert(summary.notes.begin() + kExplanations, verdicts.begin(), verdicts.end());
+    parts.push_back(write(summary, format, width));
+  }
+  if (!results.tasks.empty()) parts.push_back(write(task_summary(results.tasks), format, width));
+  const Table spellings = full_spellings(results.evaluations);
+  if (!spellings.rows.empty()) parts.push_back(write(spellings, format, width));
+  return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
 }  // namespace quantmap

@@ -13,14 +13,13 @@ namespace quantmap {
 
 inline constexpr const char* kNoiseFloor = "noise floor";  // SchemeRecord::scheme of that row
 
-// evaluations: in scheme order, the noise floor last where there is one.
-// tasks: as the database gives them; with CSV they are left out (the view task_scores has them).
-std::string write_evaluation(const RunRecord& run, std::span<const EvaluationRecord> evaluations,
-                             std::span<const TaskScoreRecord> tasks, OutputFormat format, int width);
+// Evaluations in scheme order, the noise floor last where there is one; without a text there is no table of
+// them. With CSV the tasks and the comparisons are left out (the views task_scores and comparisons have
+// them).
+std::string write_evaluation(const EvaluationResults& results, OutputFormat format, int width);
 
 Table evaluation_summary(const RunRecord& run, std::span<const EvaluationRecord> evaluations);
 Table evaluation_rows(std::span<const EvaluationRecord> evaluations);  // every field, in scheme order
-std::string evaluation_json(const RunRecord& run, std::span<const EvaluationRecord> evaluations,
-                            std::span<const TaskScoreRecord> tasks = {});
+std::string evaluation_json(const EvaluationResults& results);
 
 }  // namespace quantmap

@@ -26,6 +26,7 @@ int run_eval(const CommandLine& line);
 int run_error(const CommandLine& line);
 int run_outliers(const CommandLine& line);
 int run_capture(const CommandLine& line);
+int run_diff(const CommandLine& line);
 int run_query(const CommandLine& line);
 int run_formats(const CommandLine& line);
 int run_bench(const CommandLine& line);

@@ -63,16 +63,14 @@ int run_demo(const CommandLine& line) {
   request.input.protocol.ctx = kDemoCtx;
   const EvaluationResult result = evaluate(request);
   const OutputFormat format = request.common.format;
-  std::string text =
-      write_evaluation(result.run, result.evaluations, result.tasks, format, output_width(request.common));
+  std::string text = write_evaluation(result.rows, format, output_width(request.common));
   // Programs get one document, that of eval.
   if (format == OutputFormat::table || format == OutputFormat::md) text += demo_errors(request);
   emit(request.common, text);
-  write_file_atomically(
-      kDemoMarkdown, write_evaluation(result.run, result.evaluations, result.tasks, OutputFormat::md, 200));
+  write_file_atomically(kDemoMarkdown, write_evaluation(result.rows, OutputFormat::md, 200));
   if (!request.common.quiet)
     tell(fmt::format("\nresults: {} (run {}), table in Markdown: {}\nnext: {} query layers --db {}\n",
-                     request.common.db, result.run.id, kDemoMarkdown,
+                     request.common.db, result.rows.run.id, kDemoMarkdown,
                      line.text.substr(0, line.text.find(' ')), request.common.db));
   return 0;
 }

@@ -53,9 +53,14 @@ int report_gate(const std::vector<GateRow>& gate) {
   GateVerdict all = GateVerdict::pass;
   for (const GateRow& row : gate) {
     const Measured& m = row.measured;
-    const std::string found = m.undefined.empty() ? fmt::format("{:.6g}, one-sided 95 % bounds {} and {}",
-                                                                m.value, bound(m.low), bound(m.high))
-                                                  : m.undefined;
+    std::string found = m.undefined;
+    if (m.undefined.empty()) {
+      found = fmt::format("{:.6g}", m.value);
+      if (!m.low && !m.high)
+        found += ", too few windows for bounds";
+      else if (m.low != m.high)
+        found += fmt::format(", one-sided 95 % bounds {} and {}", bound(m.low), bound(m.high));
+    }
     tell(fmt::format("quantmap: --require: {}: {} {}: {}\n", gate_verdict_name(row.verdict), row.scheme,
                      row.condition.text, found));
     all = worst(all, row.verdict);
@@ -103,8 +108,7 @@ int run_eval(const CommandLine& line) {
       fail_usage("--require", "nothing to judge: no scheme but the reference");
   }
   const EvaluationResult result = evaluate(request);
-  emit(request.common, write_evaluation(result.run, result.evaluations, result.tasks, request.common.format,
-                                        output_width(request.common)));
+  emit(request.common, write_evaluation(result.rows, request.common.format, output_width(request.common)));
   return report_gate(result.gate);
 }
 

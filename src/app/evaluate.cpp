@@ -122,13 +122,15 @@ class Evaluation {
     const auto counted = [](std::int64_t count, const char* noun, const char* plural = "s") {
       return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
     };
-    say(fmt::format("run {}: {} and the reference on {} of {} tokens{}, {} of {}, {} MiB planned ({})",
-                    run_.id, counted(static_cast<std::int64_t>(walkers_.size()) - 1, "scheme"),
-                    counted(run_.windows, "window"), run_.ctx,
-                    items() > 0 ? " and " + counted(items(), "item") + " of tasks" : std::string(),
-                    counted(plan.passes, "pass", "es"),
-                    counted(plan.windows_per_pass, items() > 0 ? "window or item" : "window"),
-                    plan.bytes >> 20, counted(run_.threads, "thread")));
+    std::vector<std::string> on;
+    if (run_.windows > 0)
+      on.push_back(fmt::format("{} of {} tokens", counted(run_.windows, "window"), run_.ctx));
+    if (items() > 0) on.push_back(counted(items(), "item") + " of tasks");
+    const char* unit = items() == 0 ? "window" : run_.windows == 0 ? "item" : "window";
+    say(fmt::format("run {}: {} and the reference on {}, {} of at most {}{}, {} MiB planned ({})", run_.id,
+                    counted(static_cast<std::int64_t>(walkers_.size()) - 1, "scheme"), fmt::join(on, " and "),
+                    counted(plan.passes, "pass", "es"), counted(plan.windows_per_pass, unit),
+                    on.size() > 1 ? " and items" : "", plan.bytes >> 20, counted(run_.threads, "thread")));
   }
 
   void sweep(const SweepPlan& plan) {
@@ -199,12 +201,12 @@ class Evaluation {
       const auto position = static_cast<std::int64_t>(w);
       const std::vector<WindowScores> scores = w == 0 ? reference : scores_of(position);
       const ScoreSummary summary = summarize(scores, reference);
-      sums.push_back(scheme_windows(position, scores));
       const Scheme* scheme = walkers_[w].scheme ? &*walkers_[w].scheme : nullptr;
       evaluations.push_back(evaluation_record(schemes_[w], summary, scheme, states[w], checkpoint_.config()));
       auto& notes = evaluations.back().notes;
       notes.insert(notes.begin(), grid.begin(), grid.end());
-      if (run_.windows == 0) continue;  // no text, no errors of layers
+      if (run_.windows == 0) continue;  // no text: no errors of layers, nothing to compare
+      sums.push_back(scheme_windows(position, scores));
       const auto layers = layer_records(position, states[w]);
       errors.insert(errors.end(), layers.begin(), layers.end());
     }
@@ -224,11 +226,12 @@ class Evaluation {
 
   // What is shown is what was stored, so that a resumed run prints what an unbroken one does.
   EvaluationResult stored_result() const {
-    EvaluationResult result{run_, database_->evaluations(run_.id), database_->task_scores(run_.id),
-                            database_->comparisons(run_.id), {}};
+    EvaluationResult result{{run_, database_->evaluations(run_.id), database_->task_scores(run_.id),
+                             database_->comparisons(run_.id)},
+                            {}};
     if (request_.require.empty()) return result;
     const std::vector<WindowScores> reference = scores_of(0);
-    for (const EvaluationRecord& evaluation : result.evaluations) {
+    for (const EvaluationRecord& evaluation : result.rows.evaluations) {
       if (evaluation.scheme.position == 0 || evaluation.scheme.scheme == kNoiseFloor) continue;
       const std::vector<WindowScores> scores = scores_of(evaluation.scheme.position);
       for (const Condition& condition : request_.require) {

@@ -32,10 +32,7 @@ struct GateRow {
 };
 
 struct EvaluationResult {
-  RunRecord run;
-  std::vector<EvaluationRecord> evaluations;  // the reference first; the noise floor last where asked for
-  std::vector<TaskScoreRecord> tasks;
-  std::vector<ComparisonRecord> comparisons;
+  EvaluationResults rows;
   std::vector<GateRow> gate;  // every scheme's conditions, in order
 };
 

@@ -19,7 +19,7 @@
 namespace quantmap {
 namespace {
 
-constexpr std::array<Command, 10> kCommands = {{
+constexpr std::array<Command, 11> kCommands = {{
     {"inspect", "MODEL|FILE.json", "the three choices that a checkpoint hides, and its contradictions",
      run_inspect},
     {"size", "MODEL|config.json", "memory map and roofline of any scheme, no weights needed", run_size},
@@ -32,6 +32,7 @@ constexpr std::array<Command, 10> kCommands = {{
      "massive activations, heavy tails, their share of the error", run_outliers},
     {"query", "[NAME | --sql \"SELECT …\"]", "named questions or read-only SQL on the results database",
      run_query},
+    {"diff", "RUN RUN", "two runs side by side, paired where the tokens are the same", run_diff},
     {"formats", "", "the number formats: bits, block, scale, range, specification", run_formats},
     {"bench", "[MODEL]", "this machine's rates, and the forward pass as a share of them", run_bench},
     {"demo", "", "eval on the small model and text that come with quantmap", run_demo},

@@ -145,6 +145,14 @@ struct TaskScoreRecord {
   std::string status = "ok";
 };
 
+// What a run of `eval` found, as the database gives it back.
+struct EvaluationResults {
+  RunRecord run;
+  std::vector<EvaluationRecord> evaluations;  // the reference first; the noise floor last where asked for
+  std::vector<TaskScoreRecord> tasks;
+  std::vector<ComparisonRecord> comparisons;
+};
+
 // Running state of one scheme after the last stored pass, opaque here (layer error accumulators).
 struct StateRecord {
   std::int64_t scheme_position = 0;
