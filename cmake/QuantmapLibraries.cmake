@@ -31,3 +31,9 @@ target_include_directories(quantmap_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS}
 list(FILTER HDF5_C_LIBRARIES INCLUDE REGEX "hdf5")  # what it uses itself is linked to it
 target_link_libraries(quantmap_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
 add_library(quantmap::hdf5 ALIAS quantmap_hdf5)
+
+# d3: the plots of `quantmap report`, inlined into the page.
+find_file(D3_SCRIPT d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 NO_DEFAULT_PATH)
+if(NOT D3_SCRIPT)
+  message(FATAL_ERROR "d3.min.js not found (Debian: node-d3; scripts/setup installs it). Elsewhere: -DD3_SCRIPT=FILE")
+endif()

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/amounts.hpp"
 #include "reports/comparisons.hpp"
 #include "reports/run_document.hpp"
 #include "reports/tasks.hpp"
@@ -66,41 +67,6 @@ Json row_of(const EvaluationRecord& e) {
 constexpr int kExplanations = 2;  // notes of the table that say what its columns are
 
 bool is_noise_floor(const EvaluationRecord& e) { return e.scheme.scheme == kNoiseFloor; }
-
-// `0.01230 ± 0.00041`: the error with two significant digits, the value to the same place; to `least_place`
-// decimals at least.
-std::string with_error(const Number& value, const Number& error, int least_place = 0) {
-  constexpr int kPlainPlaces = 8;
-  if (!value) return "-";
-  if (!error || *error == 0) return fmt::format("{:.4g}", *value);
-  const int place = 1 - static_cast<int>(std::floor(std::log10(*error)));
-  if (place > kPlainPlaces) {
-    const int size = *value == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(*value))));
-    return fmt::format("{:.{}e} ± {:.1e}", *value, std::max(1, place + size), *error);
-  }
-  const int shown = std::max(place, least_place);
-  return fmt::format("{:.{}f} ± {:.{}f}", *value, shown, *error, shown);
-}
-
-// Three significant digits, trailing zeros kept.
-std::string three_digits(const Number& value) {
-  if (!value) return "-";
-  return *value == 0 ? "0" : fmt::format("{:#.3g}", *value);
-}
-
-std::string percent(const Number& value) { return value ? fmt::format("{:.2f}", 100 * *value) : "-"; }
-
-std::string bytes_text(const Number& bytes) {
-  if (!bytes) return "-";
-  const double mib = *bytes / (1 << 20);
-  return mib >= 10240 ? fmt::format("{:.2f} GiB", mib / 1024) : fmt::format("{:.1f} MiB", mib);
-}
-
-// Kilobytes where they are whole, as people quote a cache: `144 KiB`.
-std::string cache_text(const Number& bytes) {
-  if (!bytes) return "-";
-  return *bytes >= 10240 ? fmt::format("{:.4g} KiB", *bytes / 1024) : fmt::format("{:.0f} B", *bytes);
-}
 
 // Each note of the rows once, in their order, after the schemes that it is about unless it is about all.
 void add_notes(const std::vector<const EvaluationRecord*>& rows, std::vector<std::string>& notes) {

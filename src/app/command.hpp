@@ -28,6 +28,7 @@ int run_outliers(const CommandLine& line);
 int run_capture(const CommandLine& line);
 int run_diff(const CommandLine& line);
 int run_query(const CommandLine& line);
+int run_report(const CommandLine& line);
 int run_formats(const CommandLine& line);
 int run_bench(const CommandLine& line);
 int run_demo(const CommandLine& line);

@@ -19,7 +19,7 @@
 namespace quantmap {
 namespace {
 
-constexpr std::array<Command, 11> kCommands = {{
+constexpr std::array<Command, 12> kCommands = {{
     {"inspect", "MODEL|FILE.json", "the three choices that a checkpoint hides, and its contradictions",
      run_inspect},
     {"size", "MODEL|config.json", "memory map and roofline of any scheme, no weights needed", run_size},
@@ -33,6 +33,8 @@ constexpr std::array<Command, 11> kCommands = {{
     {"query", "[NAME | --sql \"SELECT …\"]", "named questions or read-only SQL on the results database",
      run_query},
     {"diff", "RUN RUN", "two runs side by side, paired where the tokens are the same", run_diff},
+    {"report", "--output R.html", "one self-contained page: the answer, where it hurts, provenance",
+     run_report},
     {"formats", "", "the number formats: bits, block, scale, range, specification", run_formats},
     {"bench", "[MODEL]", "this machine's rates, and the forward pass as a share of them", run_bench},
     {"demo", "", "eval on the small model and text that come with quantmap", run_demo},

@@ -22,14 +22,15 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description common_description() {
+po::options_description common_description(bool html) {
   po::options_description common("Common options");
   common.add_options()                                                                        //
       ("db", po::value<std::string>()->default_value("quantmap.db"), "results database")      //
       ("device", po::value<std::string>()->default_value("auto"), "auto or cpu")              //
       ("threads", po::value<int>()->default_value(0), "worker threads; 0: one a processor")   //
       ("memory", po::value<std::string>(), "bound on what a sweep allocates: 512M, 2G")       //
-      ("format", po::value<std::string>()->default_value("table"), "table, json, csv or md")  //
+      ("format", po::value<std::string>()->default_value(html ? "html" : "table"),
+       html ? "html, table, json, csv or md" : "table, json, csv or md")  //
       ("output", po::value<std::string>(), "write there instead of to the terminal")          //
       ("seed", po::value<std::int64_t>()->default_value(0), "seed, kept with the run")        //
       ("quiet", "no progress, no messages")                                                   //
@@ -93,7 +94,7 @@ void tell(const std::string& message) { std::fputs(message.c_str(), stderr); }
 std::optional<po::variables_map> parse_command(const CommandLine& line, const CommandSpec& spec,
                                                CommonOptions& common) {
   po::options_description shown;
-  shown.add(spec.options).add(common_description());
+  shown.add(spec.options).add(common_description(spec.html));
   po::positional_options_description positional;
   for (const std::string& name : spec.positionals) positional.add(name.c_str(), 1);
   po::variables_map values;
@@ -134,7 +135,10 @@ std::optional<po::variables_map> parse_command(const CommandLine& line, const Co
     fail_usage("--threads", fmt::format("0 to 1024, not {}", common.threads));
   set_thread_count(common.threads);
   if (values.count("memory")) common.memory = parse_size(values["memory"].as<std::string>(), "--memory");
-  common.format = parse_output_format(values["format"].as<std::string>());
+  const std::string format = values["format"].as<std::string>();
+  common.html = spec.html && format == "html";
+  if (!common.html) common.format = parse_output_format(format == "markdown" ? "md" : format);
+  if (spec.html && values.count("out")) common.output = values["out"].as<std::string>();
   if (values.count("output")) common.output = values["output"].as<std::string>();
   if (!common.output.empty()) require_writable(common.output);
   common.seed = values["seed"].as<std::int64_t>();

@@ -18,6 +18,7 @@ struct CommonOptions {
   int threads = 0;
   std::optional<std::int64_t> memory;
   OutputFormat format = OutputFormat::table;
+  bool html = false;  // a page instead (CommandSpec::html)
   std::string output;
   std::int64_t seed = 0;
   bool quiet = false;
@@ -30,6 +31,7 @@ struct CommandSpec {
   std::string name, usage, does, examples;
   boost::program_options::options_description options;
   std::vector<std::string> positionals;
+  bool html = false;  // --format html too, and by default
 };
 std::optional<boost::program_options::variables_map> parse_command(const CommandLine& line,
                                                                    const CommandSpec& spec,

@@ -33,6 +33,7 @@ class Database {
   // The newest run of a key, complete or not.
   std::optional<RunRecord> find_run(std::string_view key) const;
   std::optional<RunRecord> run(std::int64_t id) const;
+  std::vector<RunRecord> runs() const;  // all of them, by id
 
   // One pass: all its windows and the state after it, in one transaction. A window already stored is an
   // error.

@@ -42,6 +42,13 @@ std::optional<RunRecord> Database::run(std::int64_t id) const {
   });
 }
 
+std::vector<RunRecord> Database::runs() const {
+  return store::guarded(state_->file, [&] {
+    SQLite::Statement statement(state_->db, store::select_sql<RunRecord>("true"));
+    return store::read_rows<RunRecord>(statement);
+  });
+}
+
 std::vector<SchemeRecord> Database::schemes(std::int64_t run) const {
   return store::guarded(state_->file, [&] { return store::rows_of_run<SchemeRecord>(state_->db, run); });
 }
