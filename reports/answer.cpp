@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
-#include "evals/holm.hpp"
 #include "evals/paired_difference.hpp"
 #include "evals/student_t.hpp"
 #include "reports/amounts.hpp"
@@ -39,32 +39,23 @@ std::string gains(Row row, const EvaluationRecord& reference) {
                      saving(row->kv_bytes_per_token, reference.kv_bytes_per_token));
 }
 
-std::vector<Cluster> clusters(const ReportEvaluation& evaluation, std::size_t row) {
-  std::vector<Cluster> windows;
-  for (std::size_t w = 0; w < evaluation.kl_sums[row].size(); ++w)
-    windows.push_back({evaluation.kl_sums[row][w], evaluation.window_tokens[w]});
-  return windows;
-}
-
-// Neighbours by KL whose paired difference the data do not support, in runs of neighbours.
+// Neighbours by KL that their paired comparison does not tell apart, in chains of neighbours.
 std::string indistinguishable(const ReportEvaluation& evaluation, const std::vector<Row>& by_kl) {
-  const auto index = [&](Row row) { return static_cast<std::size_t>(row - evaluation.rows.data()); };
-  std::vector<Difference> differences;
-  std::vector<Number> p;
-  for (std::size_t i = 0; i + 1 < by_kl.size(); ++i) {
-    const auto a = clusters(evaluation, index(by_kl[i])), b = clusters(evaluation, index(by_kl[i + 1]));
-    const bool both = !a.empty() && a.size() == b.size();
-    differences.push_back(both ? paired_difference(b, a) : Difference());
-    p.push_back(differences.back().p);
-  }
-  const std::vector<HolmTest> tests = holm(p);
+  const std::string_view unsettled = verdict_name(Verdict::not_distinguishable);
+  const auto same = [&](Row a, Row b) {
+    return std::any_of(
+        evaluation.comparisons.begin(), evaluation.comparisons.end(), [&](const ComparisonRecord& c) {
+          return c.metric == "kl_mean" && c.verdict == unsettled &&
+                 std::minmax(c.position, c.than) == std::minmax(a->scheme.position, b->scheme.position);
+        });
+  };
   std::string text;
   bool inside = false;
-  for (std::size_t i = 0; i < differences.size(); ++i) {
-    const bool same = verdict_of(differences[i], tests[i].p) == Verdict::not_distinguishable;
-    if (same && !inside) text += fmt::format("{}{}", text.empty() ? "" : "; ", by_kl[i]->scheme.scheme);
-    if (same) text += fmt::format(" and {}", by_kl[i + 1]->scheme.scheme);
-    inside = same;
+  for (std::size_t i = 0; i + 1 < by_kl.size(); ++i) {
+    const bool joined = same(by_kl[i], by_kl[i + 1]);
+    if (joined && !inside) text += fmt::format("{}{}", text.empty() ? "" : "; ", by_kl[i]->scheme.scheme);
+    if (joined) text += fmt::format(" and {}", by_kl[i + 1]->scheme.scheme);
+    inside = joined;
   }
   return text;
 }

@@ -16,8 +16,8 @@ inline constexpr double kDefaultMaxKl = 0.01;  // nats a token
 Number kl_upper_bound(const EvaluationRecord& row);
 
 // The smallest scheme (bytes of weights, then of the cache, then KL) whose upper bound is below max_kl, what
-// it saves, what hurts least, and which neighbours by KL the data do not tell apart: paired differences over
-// windows, Holm's control over the comparisons. Where nothing can be recommended, why.
+// it saves, what hurts least, and which neighbours by KL the run's comparisons do not tell apart (paired over
+// windows, Holm's control over every pair). Where nothing can be recommended, why.
 std::vector<std::string> answer(const ReportEvaluation& evaluation, double max_kl);
 
 }  // namespace quantmap

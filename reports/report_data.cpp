@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
-#include "evals/scores.hpp"
 #include "reports/answer.hpp"
 #include "store/database.hpp"
 
@@ -15,9 +16,9 @@ namespace {
 
 constexpr const char* kReport = "report";
 
-std::set<std::int64_t> runs_in(const std::filesystem::path& database, const char* table) {
+std::set<std::int64_t> runs_in(const std::filesystem::path& database, const char* view) {
   std::set<std::int64_t> ids;
-  for (const auto& row : query_database(database, fmt::format("SELECT DISTINCT run FROM {}", table)).rows)
+  for (const auto& row : query_database(database, fmt::format("SELECT DISTINCT run FROM {}", view)).rows)
     ids.insert(std::get<std::int64_t>(row[0]));
   return ids;
 }
@@ -29,11 +30,11 @@ struct Contents {
 
 Contents contents_of(const std::filesystem::path& database) {
   Contents contents;
-  contents.evaluations = runs_in(database, "evaluation");
-  contents.errors = runs_in(database, "layer_error");
+  contents.evaluations = runs_in(database, "evaluations");
+  contents.errors = runs_in(database, "layer_errors");
   // `eval` keeps the largest values of the residual stream too; statistics of every site are of `outliers`.
-  contents.outliers = runs_in(database, "site_statistic");
-  contents.tasks = runs_in(database, "task_score");
+  contents.outliers = runs_in(database, "site_statistics");
+  contents.tasks = runs_in(database, "task_scores");
   return contents;
 }
 
@@ -86,21 +87,7 @@ std::set<std::int64_t> named_runs(std::span<const RunRecord> runs, std::span<con
 }
 
 ReportEvaluation evaluation_of(const Database& db, const RunRecord& run, double max_kl) {
-  ReportEvaluation evaluation;
-  evaluation.run = run;
-  evaluation.rows = db.evaluations(run.id);
-  for (const EvaluationRecord& row : evaluation.rows) {
-    std::vector<double>& sums = evaluation.kl_sums.emplace_back();
-    std::vector<double> tokens;
-    for (const WindowRecord& window : db.windows(run.id, row.scheme.position)) {
-      const auto scores =
-          WindowScores::unpack(row.scheme.position, window.window, window.tokens, window.sums);
-      sums.push_back(scores.kl_sum);
-      tokens.push_back(static_cast<double>(scores.tokens()));
-    }
-    if (row.scheme.position == 0) evaluation.window_tokens = tokens;
-    if (tokens != evaluation.window_tokens) sums.clear();
-  }
+  ReportEvaluation evaluation{run, db.evaluations(run.id), db.comparisons(run.id), {}};
   evaluation.answer = answer(evaluation, max_kl);
   return evaluation;
 }
@@ -126,9 +113,7 @@ ReportData read_report(const std::filesystem::path& database, std::span<const st
       data.outliers.push_back({run, db.schemes(run.id), db.outliers(run.id), db.site_statistics(run.id),
                                db.outlier_shares(run.id)});
     if (contents.tasks.contains(run.id))
-      data.tasks.push_back({run, query_database(database, fmt::format("SELECT * FROM task_scores WHERE run = "
-                                                                      "{} ORDER BY task, position",
-                                                                      run.id))});
+      data.tasks.push_back({run, db.task_scores(run.id)});
   }
   return data;
 }

@@ -8,18 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "core/table.hpp"
 #include "store/records.hpp"
 
 namespace quantmap {
 
-// The schemes of one run on one text. intervals and verdicts: reports/answer.hpp.
+// The schemes of one run on one text.
 struct ReportEvaluation {
   RunRecord run;
-  std::vector<EvaluationRecord> rows;        // in scheme order, the noise floor last where there is one
-  std::vector<std::vector<double>> kl_sums;  // by row: the sum of KL of each window; empty: not kept
-  std::vector<double> window_tokens;         // scored tokens of each window
-  std::vector<std::string> answer;           // sentences; the first is the one to act on
+  std::vector<EvaluationRecord> rows;         // in scheme order, the noise floor last where there is one
+  std::vector<ComparisonRecord> comparisons;  // of every two schemes; empty in runs older than schema 3
+  std::vector<std::string> answer;            // sentences; the first is the one to act on (answer.hpp)
 };
 
 struct ReportErrors {
@@ -38,7 +36,7 @@ struct ReportOutliers {
 
 struct ReportTasks {
   RunRecord run;
-  Table scores;  // the view `task_scores`
+  std::vector<TaskScoreRecord> scores;  // by task, the reference first
 };
 
 struct ReportData {

@@ -8,13 +8,8 @@
 namespace quantmap {
 namespace {
 
-// The places of the page that are filled in, in the order of the files embedded (CMakeLists.txt).
-constexpr std::array<std::string_view, 3> kPlaces = {"/*style*/", "/*d3*/", "/*script*/"};
-constexpr std::string_view kDataPlace = "{data}";
-
-void fill(std::string& page, std::string_view place, std::string_view text) {
-  if (const std::size_t at = page.find(place); at != std::string::npos) page.replace(at, place.size(), text);
-}
+// The places of the page that are filled in, in their order in it.
+constexpr std::array<std::string_view, 4> kPlaces = {"/*style*/", "{data}", "/*d3*/", "/*script*/"};
 
 // JSON inside a script element: nothing in it may look like the element's end or a comment.
 std::string escaped(const std::string& json) {
@@ -37,9 +32,19 @@ std::string escaped(const std::string& json) {
 }  // namespace
 
 std::string report_html(const ReportData& data) {
-  std::string page(embedded::page[0].second);
-  fill(page, kDataPlace, escaped(report_json(data)));
-  for (std::size_t i = 0; i < kPlaces.size(); ++i) fill(page, kPlaces[i], embedded::page[i + 1].second);
+  const auto& [html, style, d3, script] = embedded::page;  // the files' order in CMakeLists.txt
+  const std::string json = escaped(report_json(data));
+  const std::array<std::string_view, kPlaces.size()> texts = {style.second, json, d3.second, script.second};
+  // Front to back: what was filled in is not looked at again, whatever it holds.
+  std::string_view rest = html.second;
+  std::string page;
+  for (std::size_t i = 0; i < kPlaces.size(); ++i) {
+    const std::size_t at = rest.find(kPlaces[i]);
+    page += rest.substr(0, at);
+    page += texts[i];
+    rest.remove_prefix(at + kPlaces[i].size());
+  }
+  page += rest;
   return page;
 }
 

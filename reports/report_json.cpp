@@ -3,11 +3,11 @@
 #include <cmath>
 #include <map>
 
-#include "evals/student_t.hpp"
 #include "reports/answer.hpp"
 #include "reports/evaluation.hpp"
 #include "reports/report_page.hpp"
 #include "reports/run_document.hpp"
+#include "reports/tasks.hpp"
 
 namespace quantmap {
 namespace {
@@ -83,7 +83,6 @@ Json provenance_of(const RunRecord& run) {
 Json evaluation_of(const ReportEvaluation& evaluation) {
   Json rows = Json::array();
   for (const EvaluationRecord& e : evaluation.rows) {
-    const Interval interval = t_interval(e.kl_mean, e.kl_stderr, static_cast<double>(e.windows - 1));
     rows.push_back({{"position", e.scheme.position},
                     {"scheme", e.scheme.scheme},
                     {"noise_floor", e.scheme.scheme == kNoiseFloor},
@@ -93,8 +92,8 @@ Json evaluation_of(const ReportEvaluation& evaluation) {
                     {"kv", e.scheme.kv},
                     {"kl", json_of(e.kl_mean)},
                     {"kl_stderr", json_of(e.kl_stderr)},
-                    {"kl_low", json_of(interval.low)},
-                    {"kl_high", json_of(interval.high)},
+                    {"kl_low", json_of(e.kl_low)},
+                    {"kl_high", json_of(e.kl_high)},
                     {"kl_p99", json_of(e.kl_p99)},
                     {"kl_infinite", e.kl_infinite},
                     {"top1", json_of(e.top1_agreement)},
@@ -214,20 +213,8 @@ Json outliers_of(const ReportOutliers& outliers) {
 }
 
 Json tasks_of(const ReportTasks& tasks) {
-  Json rows = Json::array();
-  for (const auto& values : tasks.scores.rows) {
-    Json row = Json::object();
-    for (std::size_t c = 0; c < values.size(); ++c)
-      std::visit(
-          [&](const auto& value) {
-            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-              row[tasks.scores.columns[c].name] = nullptr;
-            else
-              row[tasks.scores.columns[c].name] = value;
-          },
-          values[c]);
-    rows.push_back(std::move(row));
-  }
+  Json rows = task_rows(tasks.scores);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i]["position"] = tasks.scores[i].scheme_position;
   return {{"run", tasks.run.id}, {"rows", rows}};
 }
 

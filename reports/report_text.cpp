@@ -6,6 +6,7 @@
 #include "reports/amounts.hpp"
 #include "reports/evaluation.hpp"
 #include "reports/report_page.hpp"
+#include "reports/tasks.hpp"
 
 namespace quantmap {
 namespace {
@@ -42,7 +43,7 @@ Table worst_places(const ReportErrors& errors) {
 }
 
 Table tasks_of(const ReportTasks& tasks) {
-  Table table = tasks.scores;
+  Table table = task_summary(tasks.scores);
   table.title = fmt::format("Tasks (run {})", tasks.run.id);
   return table;
 }
@@ -58,10 +59,10 @@ Table provenance(const ReportData& data) {
   return table;
 }
 
-std::string line(const char* text) {
+Table remark(const char* text) {
   Table table;
   table.notes.emplace_back(text);
-  return "\n" + write(table, OutputFormat::md, 0);
+  return table;
 }
 
 }  // namespace
@@ -69,7 +70,8 @@ std::string line(const char* text) {
 std::string report_text(const ReportData& data, OutputFormat format, int width) {
   std::string text;
   const auto add = [&](const Table& table) {
-    text += (text.empty() ? "" : "\n") + write(table, format, width);
+    if (!text.empty()) text += '\n';
+    text += write(table, format, width);
   };
   if (format == OutputFormat::csv) {
     std::vector<EvaluationRecord> rows;
@@ -81,12 +83,12 @@ std::string report_text(const ReportData& data, OutputFormat format, int width) 
     add(answers(one));
     add(evaluation_summary(one.run, one.rows));
   }
-  if (data.evaluations.empty()) text += line("No scheme was evaluated in these runs.");
+  if (data.evaluations.empty()) add(remark("No scheme was evaluated in these runs."));
   for (const ReportErrors& one : data.errors)
     if (const Table worst = worst_places(one); !worst.rows.empty()) add(worst);
-  if (data.errors.empty()) text += line("No layer errors were measured.");
+  if (data.errors.empty()) add(remark("No layer errors were measured."));
   for (const ReportTasks& one : data.tasks) add(tasks_of(one));
-  if (data.tasks.empty()) text += line("No tasks were measured.");
+  if (data.tasks.empty()) add(remark("No tasks were measured."));
   add(provenance(data));
   return text;
 }
