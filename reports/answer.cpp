@@ -19,24 +19,35 @@ constexpr std::int64_t kFewWindows = 20;  // product.md: fewer are flagged
 
 double known(const Number& value, double otherwise) { return value.value_or(otherwise); }
 
-// `51 % less`, of the reference's bytes.
-std::string saving(const Number& bytes, const Number& reference) {
+std::string cost(Row row) {
+  return fmt::format("{}, at most {} with 95 % confidence", with_error(row->kl_mean, row->kl_stderr),
+                     three_digits(kl_upper_bound(*row)));
+}
+
+// `51 % fewer bytes of weights`; empty where it rounds to none, or is unknown.
+std::string change(const Number& bytes, const Number& reference, std::string_view what) {
   if (!bytes || !reference || *reference <= 0) return "";
   const double less = 100 * (1 - *bytes / *reference);
-  if (less >= 0.5) return fmt::format(", {:.0f} % less", less);
-  return less <= -0.5 ? fmt::format(", {:.0f} % more", -less) : ", as before";
+  if (std::abs(less) < 0.5) return "";
+  return fmt::format("{:.0f} % {} bytes of {}", std::abs(less), less > 0 ? "fewer" : "more", what);
 }
 
-std::string cost(Row row) {
-  return fmt::format("KL {} nats per token, at most {} with 95 % confidence",
-                     with_error(row->kl_mean, row->kl_stderr), three_digits(kl_upper_bound(*row)));
+std::string savings(Row row, const EvaluationRecord& reference) {
+  const std::string weights = change(row->weight_bytes, reference.weight_bytes, "weights");
+  const std::string cache = change(row->kv_bytes_per_token, reference.kv_bytes_per_token, "KV cache");
+  if (weights.empty() && cache.empty()) return "no fewer bytes";
+  return weights + (weights.empty() || cache.empty() ? "" : " and ") + cache;
 }
 
-std::string gains(Row row, const EvaluationRecord& reference) {
-  return fmt::format("weights {} of {}{}; KV cache {} a token of {}{}", bytes_text(row->weight_bytes),
-                     bytes_text(reference.weight_bytes), saving(row->weight_bytes, reference.weight_bytes),
-                     cache_text(row->kv_bytes_per_token), cache_text(reference.kv_bytes_per_token),
-                     saving(row->kv_bytes_per_token, reference.kv_bytes_per_token));
+std::string amounts(Row row, const EvaluationRecord& reference) {
+  std::string text = fmt::format(
+      "Weights: {} (reference: {}). KV cache: {} a token (reference: {}).", bytes_text(row->weight_bytes),
+      bytes_text(reference.weight_bytes), cache_text(row->kv_bytes_per_token),
+      cache_text(reference.kv_bytes_per_token));
+  if (row->top1_agreement)
+    text += fmt::format(" The most likely next token is the reference's at {} % of tokens.",
+                        percent(row->top1_agreement));
+  return text;
 }
 
 // Neighbours by KL that their paired comparison does not tell apart, in chains of neighbours.
@@ -68,8 +79,9 @@ Number kl_upper_bound(const EvaluationRecord& row) {
          student_t_quantile(kConfidence, static_cast<double>(row.windows - 1)) * *row.kl_stderr;
 }
 
-std::vector<std::string> answer(const ReportEvaluation& evaluation, double max_kl) {
-  std::vector<std::string> sentences;
+Answer answer(const ReportEvaluation& evaluation, double max_kl) {
+  Answer answer;
+  std::vector<std::string>& sentences = answer.sentences;
   std::vector<Row> by_kl;
   Row reference = nullptr, floor = nullptr;
   for (const EvaluationRecord& row : evaluation.rows) {
@@ -80,46 +92,50 @@ std::vector<std::string> answer(const ReportEvaluation& evaluation, double max_k
     else if (row.kl_mean)
       by_kl.push_back(&row);
   }
-  if (!reference || by_kl.empty())
-    return {"No scheme was measured against the reference: nothing to choose."};
+  if (!reference || by_kl.empty()) {
+    sentences = {"No scheme was measured against the reference: nothing to choose."};
+    return answer;
+  }
   std::stable_sort(by_kl.begin(), by_kl.end(), [](Row a, Row b) { return *a->kl_mean < *b->kl_mean; });
-  std::vector<Row> by_size;
+  std::vector<Row> judged;
   for (Row row : by_kl)
-    if (kl_upper_bound(*row)) by_size.push_back(row);
-  if (by_size.empty())
-    return {fmt::format(
+    if (kl_upper_bound(*row)) judged.push_back(row);
+  if (judged.empty()) {
+    sentences = {fmt::format(
         "Nothing can be recommended: {} leaves the KL of every scheme without an uncertainty. "
         "Measure at least {} windows.",
         reference->windows == 1 ? "one window" : fmt::format("a text of {} windows", reference->windows),
         kFewWindows)};
-  const std::size_t judged = by_size.size();
-  Row closest = *std::min_element(by_size.begin(), by_size.end(),
-                                  [](Row a, Row b) { return *kl_upper_bound(*a) < *kl_upper_bound(*b); });
-  std::erase_if(by_size, [&](Row row) { return *kl_upper_bound(*row) >= max_kl; });
-  const std::string schemes = judged == 1 ? "the one scheme" : fmt::format("the {} schemes", judged);
-  if (by_size.empty()) {
+    return answer;
+  }
+  Row closest = *std::min_element(judged.begin(), judged.end(), [](Row a, Row b) {
+    return *kl_upper_bound(*a) < *kl_upper_bound(*b);
+  });
+  std::vector<Row> bearable = judged;
+  std::erase_if(bearable, [&](Row row) { return *kl_upper_bound(*row) >= max_kl; });
+  const std::string schemes =
+      judged.size() == 1 ? "the one scheme" : fmt::format("the {} schemes", judged.size());
+  if (bearable.empty()) {
     sentences.push_back(
-        fmt::format("Keep the reference: none of {} stays below {:.3g} nats of KL; {} comes "
-                    "closest ({}).",
+        fmt::format("Keep the reference: none of {} stays below {:.3g} nats of KL per token; {} comes closest "
+                    "({}).",
                     schemes, max_kl, closest->scheme.scheme, cost(closest)));
   } else {
-    Row pick = *std::min_element(by_size.begin(), by_size.end(), [](Row a, Row b) {
-      const auto order = [](Row row) {
-        return std::tuple(known(row->weight_bytes, INFINITY), known(row->kv_bytes_per_token, INFINITY),
-                          *row->kl_mean);
-      };
-      return order(a) < order(b);
-    });
-    sentences.push_back(fmt::format(
-        "Take {}: of {} measured, the smallest that stays below {:.3g} nats of KL "
-        "({}); {}{}.",
-        pick->scheme.scheme, schemes, max_kl, cost(pick), gains(pick, *reference),
-        pick->top1_agreement
-            ? fmt::format("; the same most likely token at {} % of tokens", percent(pick->top1_agreement))
-            : ""));
+    const auto size = [](Row row) {
+      return std::tuple(known(row->weight_bytes, INFINITY), known(row->kv_bytes_per_token, INFINITY),
+                        *row->kl_mean);
+    };
+    Row pick = *std::min_element(bearable.begin(), bearable.end(),
+                                 [&](Row a, Row b) { return size(a) < size(b); });
+    answer.pick = pick->scheme.position;
+    sentences.push_back(
+        fmt::format("Take {}: {}. It is the smallest of {} whose KL stays below {:.3g} nats per token "
+                    "({}).",
+                    pick->scheme.scheme, savings(pick, *reference), schemes, max_kl, cost(pick)));
+    sentences.push_back(amounts(pick, *reference));
     if (closest != pick)
-      sentences.push_back(fmt::format("Least harm: {} ({}); {}.", closest->scheme.scheme, cost(closest),
-                                      gains(closest, *reference)));
+      sentences.push_back(fmt::format("Least harm: {}, KL {}; {}.", closest->scheme.scheme, cost(closest),
+                                      savings(closest, *reference)));
   }
   if (const std::string same = indistinguishable(evaluation, by_kl); !same.empty())
     sentences.push_back(fmt::format("Not distinguishable by KL on this text (paired, Holm): {}.", same));
@@ -133,7 +149,7 @@ std::vector<std::string> answer(const ReportEvaluation& evaluation, double max_k
   if (reference->windows < kFewWindows)
     sentences.push_back(fmt::format("Only {} windows: standard errors over fewer than {} are rough.",
                                     reference->windows, kFewWindows));
-  return sentences;
+  return answer;
 }
 
 }  // namespace quantmap

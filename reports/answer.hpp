@@ -18,6 +18,6 @@ Number kl_upper_bound(const EvaluationRecord& row);
 // The smallest scheme (bytes of weights, then of the cache, then KL) whose upper bound is below max_kl, what
 // it saves, what hurts least, and which neighbours by KL the run's comparisons do not tell apart (paired over
 // windows, Holm's control over every pair). Where nothing can be recommended, why.
-std::vector<std::string> answer(const ReportEvaluation& evaluation, double max_kl);
+Answer answer(const ReportEvaluation& evaluation, double max_kl);
 
 }  // namespace quantmap

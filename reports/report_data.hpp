@@ -12,12 +12,17 @@
 
 namespace quantmap {
 
+struct Answer {
+  std::vector<std::string> sentences;  // the first is the one to act on
+  std::int64_t pick = -1;              // position of the scheme that it names to take; -1: none
+};
+
 // The schemes of one run on one text.
 struct ReportEvaluation {
   RunRecord run;
   std::vector<EvaluationRecord> rows;         // in scheme order, the noise floor last where there is one
   std::vector<ComparisonRecord> comparisons;  // of every two schemes; empty in runs older than schema 3
-  std::vector<std::string> answer;            // sentences; the first is the one to act on (answer.hpp)
+  Answer answer;                              // answer.hpp
 };
 
 struct ReportErrors {

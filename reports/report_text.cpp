@@ -15,29 +15,47 @@ constexpr std::size_t kWorst = 3;  // places of each scheme
 
 Table answers(const ReportEvaluation& evaluation) {
   Table table;
-  table.title = evaluation.answer.front();
-  table.notes.assign(evaluation.answer.begin() + 1, evaluation.answer.end());
+  const std::vector<std::string>& sentences = evaluation.answer.sentences;
+  table.title = sentences.front();
+  table.notes.assign(sentences.begin() + 1, sentences.end());
   return table;
 }
 
-// The places that each scheme hurts most by the median row; attention weights have a divergence, no error.
-Table worst_places(const ReportErrors& errors) {
+// A scheme's places by the median row of their local error; attention weights have a divergence, no error.
+std::vector<const LayerErrorRecord*> worst_places(const ReportErrors& errors, std::int64_t scheme) {
+  std::vector<const LayerErrorRecord*> places;
+  for (const LayerErrorRecord& e : errors.rows)
+    if (e.scheme_position == scheme && e.scope == "local" && e.layer >= 0 && e.row_error_p50 &&
+        *e.row_error_p50 > 0 && e.kind != "attention_weights")
+      places.push_back(&e);
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto* a, const auto* b) { return *a->row_error_p50 > *b->row_error_p50; });
+  places.resize(std::min(kWorst, places.size()));
+  return places;
+}
+
+// The residual stream after the last layer.
+Number error_at_the_end(const ReportErrors& errors, std::int64_t scheme) {
+  const LayerErrorRecord* last = nullptr;
+  for (const LayerErrorRecord& e : errors.rows)
+    if (e.scheme_position == scheme && e.scope == "total" &&
+        e.site == fmt::format("model.layers.{} output", e.layer) && (!last || e.layer > last->layer))
+      last = &e;
+  return last ? last->row_error_p50 : std::nullopt;
+}
+
+// One row a scheme: a pull request is no place for every layer.
+Table where_it_hurts(const ReportErrors& errors) {
   Table table;
-  table.title = fmt::format("Where it hurts most (run {}): the median row's relative error", errors.run.id);
-  table.columns = {{"scheme"}, {"layer"}, {"site"}, {"kind"}, {"scope"}, {"median row"}, {"pooled"}};
+  table.title = fmt::format("Where it hurts (run {}): relative error of the median row", errors.run.id);
+  table.columns = {{"scheme"}, {"residual stream at the end"}, {"worst places by themselves"}};
   for (const SchemeRecord& scheme : errors.schemes) {
-    std::vector<const LayerErrorRecord*> places;
-    for (const LayerErrorRecord& e : errors.rows)
-      if (e.scheme_position == scheme.position && e.layer >= 0 && e.row_error_p50 && *e.row_error_p50 > 0 &&
-          e.kind != "attention_weights")
-        places.push_back(&e);
-    std::stable_sort(places.begin(), places.end(),
-                     [](const auto* a, const auto* b) { return *a->row_error_p50 > *b->row_error_p50; });
-    for (std::size_t i = 0; i < std::min(kWorst, places.size()); ++i) {
-      const LayerErrorRecord& e = *places[i];
-      table.rows.push_back({scheme.scheme, e.layer, e.site, e.kind, e.scope, three_digits(e.row_error_p50),
-                            three_digits(e.rel_error)});
-    }
+    std::string places;
+    for (const LayerErrorRecord* e : worst_places(errors, scheme.position))
+      places += fmt::format("{}{} {}", places.empty() ? "" : "; ", e->site, three_digits(e->row_error_p50));
+    const Number end = error_at_the_end(errors, scheme.position);
+    if (places.empty() && !end.value_or(0)) continue;
+    table.rows.push_back({scheme.scheme, three_digits(end), places.empty() ? "-" : places});
   }
   return table;
 }
@@ -85,7 +103,7 @@ std::string report_text(const ReportData& data, OutputFormat format, int width) 
   }
   if (data.evaluations.empty()) add(remark("No scheme was evaluated in these runs."));
   for (const ReportErrors& one : data.errors)
-    if (const Table worst = worst_places(one); !worst.rows.empty()) add(worst);
+    if (const Table table = where_it_hurts(one); !table.rows.empty()) add(table);
   if (data.errors.empty()) add(remark("No layer errors were measured."));
   for (const ReportTasks& one : data.tasks) add(tasks_of(one));
   if (data.tasks.empty()) add(remark("No tasks were measured."));

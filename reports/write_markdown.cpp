@@ -80,7 +80,7 @@ std::string write_markdown(const Table& table) {
     }
     if (table.rows.empty()) out += "\n(no rows)\n";
   }
-  if (!table.notes.empty() && !out.empty()) out += '\n';
+  if (!table.notes.empty() && !table.columns.empty()) out += '\n';
   for (const std::string& note : table.notes) out += fmt::format("- {}\n", escape_line(printable(note)));
   return out;
 }

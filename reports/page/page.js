@@ -14,7 +14,7 @@
     if (v == null) return none;
     if (!error) return three(v);
     const place = Math.max(1 - Math.floor(Math.log10(error)), places || 0);
-    if (place > 8) return `${v.toExponential(2)} ± ${error.toExponential(1)}`;
+    if (place > 7) return `${v.toExponential(2)} ± ${error.toExponential(1)}`;
     return `${v.toFixed(place)} ± ${error.toFixed(place)}`;
   }
   const percent = v => v == null ? none : (100 * v).toFixed(2);
@@ -42,7 +42,7 @@
   }
 
   // columns: {name, of: row → shown text, by: row → sort key (without it: the text), text: left-aligned, long}.
-  function table(parent, caption, columns, rows, {order, marked} = {}) {
+  function table(parent, caption, columns, rows, {order, down, marked} = {}) {
     const frame = add(parent, 'div', null, {class: 'wide', tabindex: 0, role: 'region', 'aria-label': caption});
     const element = add(frame, 'table', null, {'aria-label': caption});
     const head = add(add(element, 'thead'), 'tr');
@@ -53,7 +53,8 @@
       body.textContent = '';
       for (const row of list) {
         const line = add(body, 'tr', null, marked && marked(row) ? {class: 'pick'} : {});
-        for (const column of columns) add(line, 'td', column.of(row), {class: kind(column)});
+        columns.forEach((column, i) => i ? add(line, 'td', column.of(row), {class: kind(column)})
+          : add(line, 'th', column.of(row), {class: kind(column), scope: 'row'}));
       }
     };
     const key = (column, row) => column.by ? column.by(row) : column.of(row);
@@ -72,7 +73,7 @@
       const button = add(cell, 'button', column.name, {type: 'button', title: column.help || `sort by ${column.name}`});
       button.addEventListener('click', () => sort(column, cell, cell.getAttribute('aria-sort') === 'ascending'));
     }
-    if (order != null) sort(columns[order], head.children[order], false);
+    if (order != null) sort(columns[order], head.children[order], Boolean(down));
     else fill();
     return element;
   }
@@ -102,16 +103,16 @@
     .on('mouseleave', hideTip);
 
   // Plots -------------------------------------------------------------------------------------------------------
-  const roomOf = parent => Math.max(320, Math.min(parent.clientWidth || 900, 1110));
-  function svgIn(parent, width, height, label) {
-    const frame = d3.select(parent).append('figure').append('div').attr('class', 'wide');
-    return frame.append('svg').attr('width', width).attr('height', height).attr('viewBox', `0 0 ${width} ${height}`)
+  const roomOf = parent => Math.max(320, Math.min(parent.clientWidth || 900, 1180));
+  function svgIn(parent, width, height, label, caption) {
+    const figure = d3.select(parent).append('figure');
+    if (caption) figure.append('figcaption').text(caption);
+    return figure.append('div').attr('class', 'wide').append('svg').attr('width', width).attr('height', height).attr('viewBox', `0 0 ${width} ${height}`)
       .attr('role', 'img').attr('aria-label', label);
   }
-  const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Colours are those of page.css: a change of theme, or paper, needs no redrawing.
   const redraws = [];
   const drawn = draw => { draw(); redraws.push(draw); };
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraws.forEach(draw => draw()));
   let lastWidth = innerWidth, waiting = 0;
   addEventListener('resize', () => {  // phones send one for every appearing address bar
     if (innerWidth === lastWidth) return;
@@ -120,9 +121,9 @@
     waiting = setTimeout(() => redraws.forEach(draw => draw()), 150);
   });
   const dashes = ['', '6 3', '2 3', '8 3 2 3'];
-  const colours = ['#4477aa', '#cc3311', '#228833', '#b8860b', '#aa3377', '#0f8fa8', '#7a6a58', '#6650c8'];
+  const pens = 8;
   // Colour and dash together: eight colours would come back otherwise.
-  const penOf = i => ({colour: colours[i % colours.length], dash: dashes[Math.floor(i / colours.length) % dashes.length]});
+  const penOf = i => ({colour: `var(--pen${i % pens})`, dash: dashes[Math.floor(i / pens) % dashes.length]});
   const measure = document.createElement('canvas').getContext('2d');
   measure.font = '12px system-ui, "DejaVu Sans", sans-serif';
   const textWidth = text => measure.measureText(text).width;
@@ -151,7 +152,7 @@
     if (!rows.length) { note(parent, 'No scheme has a KL above 0 and a size: nothing to plot.'); return; }
     const reference = evaluation.rows.find(isReference);
     const width = roomOf(parent), height = width < 560 ? 320 : 400;
-    const m = {top: 14, right: 16, bottom: 44, left: 62};
+    const m = {top: 14, right: 16, bottom: 44, left: 78};
     const svg = svgIn(parent, width, height, `Pareto plot of ${rows.length} schemes: ${axis === 'bits'
       ? 'bits per quantized weight' : 'bytes of weights'} against KL. The table of schemes has the same numbers.`)
       .attr('data-plot', 'pareto');
@@ -163,10 +164,12 @@
       Math.max(d3.max(rows, row => Math.max(row.kl_high || 0, row.kl)), data.max_kl) * 1.5],
       [height - m.bottom, m.top]);
     const ticks = logTicks(sy);
+    const [unit, unitName] = axis === 'bits' ? [1, ''] : extent[1] >= 2 ** 30 ? [2 ** 30, 'GiB'] : [2 ** 20, 'MiB'];
+    const xTicks = d3.ticks(sx.domain()[0] / unit, sx.domain()[1] / unit, Math.max(3, width / 110)).map(v => v * unit);
     svg.append('g').attr('class', 'grid').selectAll('line').data(ticks).join('line')
       .attr('x1', m.left).attr('x2', width - m.right).attr('y1', sy).attr('y2', sy);
     svg.append('g').attr('class', 'quiet').attr('transform', `translate(0,${height - m.bottom})`)
-      .call(d3.axisBottom(sx).ticks(width / 110).tickFormat(v => axis === 'bits' ? v : size(v)));
+      .call(d3.axisBottom(sx).tickValues(xTicks).tickFormat(v => axis === 'bits' ? v : `${Number((v / unit).toPrecision(6))} ${unitName}`));
     svg.append('g').attr('class', 'quiet').attr('transform', `translate(${m.left},0)`)
       .call(d3.axisLeft(sy).tickValues(ticks).tickFormat(three)).select('.domain').remove();
     svg.append('text').attr('class', 'quiet').attr('x', width - m.right).attr('y', height - 8).attr('text-anchor', 'end')
@@ -175,20 +178,20 @@
       .attr('transform', `rotate(-90 14 ${height / 2})`).text('KL, nats per token (log)');
     if (data.max_kl > sy.domain()[0]) {
       svg.append('line').attr('x1', m.left).attr('x2', width - m.right).attr('y1', sy(data.max_kl)).attr('y2', sy(data.max_kl))
-        .attr('stroke', style('--hot')).attr('stroke-dasharray', '5 4');
+        .style('stroke', 'var(--hot)').attr('stroke-dasharray', '5 4');
       svg.append('text').attr('class', 'quiet').attr('x', width - m.right).attr('y', sy(data.max_kl) - 5)
         .attr('text-anchor', 'end').text(`bearable: ${three(data.max_kl)}`);
     }
     const front = rows.filter(a => !rows.some(b => x(b) <= x(a) && b.kl <= a.kl && (x(b) < x(a) || b.kl < a.kl)))
       .sort((a, b) => x(a) - x(b) || b.kl - a.kl);
-    svg.append('path').datum(front).attr('fill', 'none').attr('stroke', style('--accent')).attr('stroke-opacity', 0.5)
+    svg.append('path').datum(front).attr('fill', 'none').style('stroke', 'var(--accent)').attr('stroke-opacity', 0.5)
       .attr('d', d3.line().curve(d3.curveStepAfter).x(row => sx(x(row))).y(row => sy(row.kl)));
     const onFront = new Set(front);
     const marks = svg.append('g').selectAll('g').data(rows).join('g').attr('class', 'mark');
     marks.filter(row => row.kl_high != null).append('line').attr('x1', row => sx(x(row))).attr('x2', row => sx(x(row)))
-      .attr('y1', row => sy(low(row))).attr('y2', row => sy(row.kl_high)).attr('stroke', style('--ink'));
+      .attr('y1', row => sy(low(row))).attr('y2', row => sy(row.kl_high)).style('stroke', 'var(--ink)');
     marks.append('circle').attr('cx', row => sx(x(row))).attr('cy', row => sy(row.kl)).attr('r', 5)
-      .attr('fill', row => onFront.has(row) ? style('--accent') : style('--ground')).attr('stroke', style('--accent'))
+      .style('fill', row => onFront.has(row) ? 'var(--accent)' : 'var(--ground)').style('stroke', 'var(--accent)')
       .attr('stroke-width', 1.5);
     hover(marks, row => `${row.scheme}\nKL ${withError(row.kl, row.kl_stderr)} nats (± one standard error)\n95 %: ${
       three(row.kl_low)} to ${three(row.kl_high)}\n${bits(row)} bits per weight, ${size(row.weight_bytes)}; KV ${
@@ -200,14 +203,14 @@
     let unlabelled = 0;
     for (const row of front.concat(rows.filter(r => !onFront.has(r)).sort((a, b) => a.kl - b.kl))) {
       const name = shorten(row.scheme, 150), w = textWidth(name), cx = sx(x(row)), cy = sy(row.kl);
-      const places = [[cx + 9, cy + 4, 'start'], [cx - 9, cy + 4, 'end'], [cx + 7, cy - 8, 'start'], [cx + 7, cy + 16, 'start'],
+      const places = [[cx + 7, cy - 8, 'start'], [cx + 9, cy + 4, 'start'], [cx + 7, cy + 16, 'start'], [cx - 9, cy + 4, 'end'],
         [cx - 7, cy - 8, 'end'], [cx - 7, cy + 16, 'end']];
       const boxOf = ([px, py, anchor]) => ({l: anchor === 'end' ? px - w : px, r: anchor === 'end' ? px : px + w, t: py - 11, b: py + 3});
       const place = places.find(p => free(boxOf(p)));
       if (!place) { ++unlabelled; continue; }
       taken.push(boxOf(place));
       svg.append('text').attr('x', place[0]).attr('y', place[1]).attr('text-anchor', place[2]).text(name)
-        .style('pointer-events', 'none');
+        .attr('class', 'label');
     }
     note(parent, `Lower left is better. Filled: no other scheme is both smaller and closer to the reference. Bars: 95 % ` +
       `intervals of the mean (Student's t over ${rows[0].windows} windows, ${rows[0].tokens_scored} tokens)` +
@@ -251,9 +254,8 @@
     ];
     if (recovery.size) columns.push({name: 'recovery %', of: row => recovery.has(row.position) ? percent(recovery.get(row.position)) : none,
       by: row => recovery.get(row.position), help: "mean over tasks of the accuracy over the reference's"});
-    const said = evaluation.answer[0];
     table(parent, 'Schemes, sorted by KL', columns, evaluation.rows,
-      {order: 1, marked: row => said.startsWith(`Take ${row.scheme}:`)});
+      {order: 1, marked: row => row.position === evaluation.pick});
     note(parent, `± is one standard error, clustered by window (${reference ? `${reference.windows} windows, ${
       reference.tokens_scored} scored tokens` : 'no reference'}). A heading sorts.${recovery.size ? '' : ' Recovery: no tasks were measured in this run.'}`);
     const troubled = evaluation.rows.filter(row => row.status !== 'ok' || row.notes.length);
@@ -271,8 +273,8 @@
   }
 
   const runName = id => {
-    const run = runs.get(id);
-    return `run ${id}: ${run.command} of ${run.model}`;
+    const run = runs.get(id), p = run.protocol;
+    return `run ${id}: ${run.command}${p.windows ? `, ${p.windows} windows of ${p.ctx} tokens` : ''}`;
   };
   function answerSection() {
     const body = $('answer-body'), pareto = $('pareto'), schemes = $('schemes');
@@ -331,24 +333,24 @@
   const scopeNames = {local: 'local: this place alone', inherited: 'inherited: what came before', total: 'total: both'};
 
   // Layers across, schemes down. cells(scheme, layer) → value or null.
-  function heatMap(parent, {label, rows, layers, cells, unit, plot}) {
-    const longest = Math.min(d3.max(rows, row => textWidth(row.name)) || 0, roomOf(parent) < 560 ? 110 : 190);
+  function heatMap(parent, {label, caption, rows, layers, cells, unit, plot, room = roomOf(parent)}) {
+    const longest = Math.min(d3.max(rows, row => textWidth(row.name)) || 0, room < 560 ? 110 : 190);
     const m = {top: 22, right: 12, bottom: 40, left: longest + 12};
-    const cell = Math.max(10, Math.min(44, (roomOf(parent) - m.left - m.right) / layers));
+    const cell = Math.max(10, Math.min(44, (room - m.left - m.right) / layers));
     const tall = Math.max(16, Math.min(24, cell));
-    const width = Math.max(m.left + m.right + cell * layers, 300), height = m.top + m.bottom + tall * rows.length;
-    const svg = svgIn(parent, width, height, label).attr('data-plot', plot).attr('tabindex', 0);
+    const width = Math.max(m.left + m.right + cell * layers, m.left + 290), height = m.top + m.bottom + tall * rows.length;
+    const svg = svgIn(parent, width, height, `${label}. Arrow keys read its cells.`, caption).attr('data-plot', plot).attr('tabindex', 0);
     const all = [];
     rows.forEach((row, r) => { for (let l = 0; l < layers; ++l) all.push({r, l, row, v: cells(row, l)}); });
     const positive = all.filter(c => c.v > 0).map(c => c.v);
     const [low, high] = positive.length ? d3.extent(positive) : [1, 1];
-    const shade = d3.interpolateLab(style('--cold'), style('--hot'));
+    const shade = share => `color-mix(in oklab, var(--hot) ${(100 * share).toFixed(1)}%, var(--cold))`;
     const place = v => high > low ? Math.log(v / low) / Math.log(high / low) : 1;
-    const colour = c => c.v == null ? style('--none') : c.v === 0 ? style('--ground') : shade(place(c.v));
+    const colour = c => c.v === 0 ? 'var(--ground)' : shade(place(c.v));
     const text = c => `${c.row.name}, layer ${c.l}: ${c.v == null ? 'not measured or undefined' : `${three(c.v)} ${unit}`}`;
     const marks = svg.append('g').selectAll('rect').data(all.filter(c => c.v != null)).join('rect')
       .attr('x', c => m.left + c.l * cell).attr('y', c => m.top + c.r * tall).attr('width', cell - 1).attr('height', tall - 1)
-      .attr('fill', colour).attr('class', 'cell');
+      .style('fill', colour).attr('class', 'cell');
     hover(marks, text);
     svg.append('g').selectAll('text').data(rows).join('text').attr('x', m.left - 6).attr('y', (row, r) => m.top + (r + 0.5) * tall + 4)
       .attr('text-anchor', 'end').text(row => shorten(row.name, longest)).append('title').text(row => row.name);
@@ -361,7 +363,7 @@
     if (positive.length && lw > 40) {
       const x0 = m.left + textWidth(three(low)) + 6;
       svg.append('g').selectAll('rect').data(d3.range(20)).join('rect').attr('x', i => x0 + i * lw / 20).attr('y', ly)
-        .attr('width', lw / 20 + 0.5).attr('height', 12).attr('fill', i => shade(i / 19));
+        .attr('width', lw / 20 + 0.5).attr('height', 12).style('fill', i => shade(i / 19));
       svg.append('text').attr('class', 'quiet').attr('x', x0 - 5).attr('y', ly + 10).attr('text-anchor', 'end').text(three(low));
       svg.append('text').attr('class', 'quiet').attr('x', x0 + lw + 5).attr('y', ly + 10).text(`${three(high)} (log)`);
     }
@@ -408,7 +410,8 @@
       const {hurt, exact} = schemesIn(errors, vs);
       if (hurt.length) {
         const unit = metric === 'cosine_distance' ? '1 − cosine' : relative(map);
-        heatMap(body, {label: `Heat map of ${siteName(map)}, ${map.scope}, ${metricNames[metric]}: ${hurt.length} schemes by ${errors.layers} layers`,
+        const what = `${siteName(map)}, ${map.scope}, ${metricNames[metric]}`;
+        heatMap(body, {label: `Heat map of ${what}: ${hurt.length} schemes by ${errors.layers} layers`, caption: what,
           rows: hurt, layers: errors.layers, cells: (row, l) => vs[row.position * errors.layers + l], unit, plot: 'heat'});
       }
       note(body, `${runName(errors.run)}. Rows are tokens (output channels of a weight); one massive token can own a pooled error, so the median row comes first.` +
@@ -451,24 +454,28 @@
     const worstBody = add(parent, 'div');
     const drawWorst = () => {
       worstBody.textContent = '';
-      const list = [];
+      const worst = new Map();  // scheme position → its worst local place by the median row
       for (const map of errors.maps) {
-        if (map.kind === 'attention_weights') continue;
-        const p50 = values(map, 'row_error_p50'), pooled = values(map, 'rel_error');
-        if (p50) p50.forEach((v, i) => {
-          if (v > 0) list.push({v, pooled: pooled && pooled[i], map, scheme: errors.schemes[Math.floor(i / errors.layers)], layer: i % errors.layers});
+        const vs = map.scope === 'local' && map.kind !== 'attention_weights' && values(map, 'row_error_p50');
+        if (vs) vs.forEach((v, i) => {
+          const position = Math.floor(i / errors.layers);
+          if (v > 0 && !(worst.has(position) && worst.get(position).v >= v)) worst.set(position, {v, i, map});
         });
       }
-      const perScheme = d3.nest().key(d => d.scheme).entries(list)
-        .map(e => e.values.sort((a, b) => b.v - a.v).slice(0, 3));
-      if (!list.length) return;
-      add(worstBody, 'h3', 'The worst places of each scheme');
-      table(worstBody, 'The three worst places of each scheme by the median row', [
-        {name: 'scheme', of: d => d.scheme, text: true}, {name: 'layer', of: d => String(d.layer), by: d => d.layer},
-        {name: 'site', of: d => siteName(d.map), text: true}, {name: 'scope', of: d => d.map.scope, text: true},
+      const stream = errors.maps.find(map => map.module === 'layer' && map.scope === 'total');
+      const ends = stream && values(stream, 'row_error_p50');
+      const rows = [...worst].map(([position, {v, i, map}]) => ({scheme: errors.schemes[position], v, map, layer: i % errors.layers,
+        pooled: (values(map, 'rel_error') || [])[i], end: ends ? ends[(position + 1) * errors.layers - 1] : null}));
+      if (!rows.length) return;
+      add(worstBody, 'h3', 'The worst place of each scheme');
+      table(worstBody, 'The worst place of each scheme by the median row', [
+        {name: 'scheme', of: d => d.scheme, text: true}, {name: 'site', of: d => siteName(d.map), text: true},
+        {name: 'layer', of: d => String(d.layer), by: d => d.layer},
         {name: 'median row', of: d => three(d.v), by: d => d.v}, {name: 'pooled', of: d => three(d.pooled), by: d => d.pooled},
-      ], d3.merge(perScheme));
-      note(worstBody, 'Relative errors. A median of 1 means that the typical row is lost.');
+        {name: 'residual stream at the end', of: d => three(d.end), by: d => d.end},
+      ], rows, {order: 3, down: true});
+      note(worstBody, 'Relative errors of that place alone (local), and of the residual stream after the last layer (total). ' +
+        'A median of 1 means that the typical row is lost.');
     };
     fillScopes();
     redraws.push(draw);
@@ -490,7 +497,7 @@
         points: d3.range(errors.layers).map(l => ({l, v: vs[row.position * errors.layers + l]})).filter(p => p.v > 0)}));
       if (!lines.length) { note(body, 'No scheme changes the residual stream.'); return; }
       const width = roomOf(body), names = width < 560 ? 0 : Math.min(180, d3.max(lines, line => textWidth(line.name)) + 24);
-      const height = width < 560 ? 300 : 380, m = {top: 12, right: names + 14, bottom: 42, left: 62};
+      const height = width < 560 ? 300 : 380, m = {top: 12, right: names + 14, bottom: 42, left: 78};
       const svg = svgIn(body, width, height, `Lines of the residual stream's error over ${errors.layers} layers for ${lines.length} schemes`).attr('data-plot', 'growth');
       const sx = d3.scaleLinear([0, Math.max(1, errors.layers - 1)], [m.left, width - m.right]);
       const every = d3.merge(lines.map(line => line.points.map(p => p.v)));
@@ -505,7 +512,7 @@
         .attr('transform', `rotate(-90 14 ${height / 2})`).text('relative error, median token (log)');
       const path = d3.line().x(p => sx(p.l)).y(p => sy(p.v));
       const groups = svg.append('g').selectAll('g').data(lines).join('g').attr('class', 'series');
-      const strokes = groups.append('path').attr('fill', 'none').attr('stroke-width', 2).attr('stroke', line => line.pen.colour)
+      const strokes = groups.append('path').attr('fill', 'none').attr('stroke-width', 2).style('stroke', line => line.pen.colour)
         .attr('stroke-dasharray', line => line.pen.dash).attr('d', line => path(line.points));
       const raise = line => strokes.attr('stroke-opacity', other => !line || other === line ? 1 : 0.15);
       groups.append('g').selectAll('circle').data(line => line.points.map(p => ({...p, line}))).join('circle')
@@ -520,7 +527,7 @@
         for (let i = shown.length - 1, limit = height - m.bottom; i >= 0; --i, limit -= 14) shown[i].at = Math.min(shown[i].at, limit);
         for (const end of shown) {
           const x0 = width - m.right + 3;
-          svg.append('path').attr('fill', 'none').attr('stroke', end.line.pen.colour).attr('stroke-opacity', 0.7)
+          svg.append('path').attr('fill', 'none').style('stroke', end.line.pen.colour).attr('stroke-opacity', 0.7)
             .attr('d', `M${x0 - 3},${end.y}L${x0 + 10},${end.at}`);
           svg.append('text').attr('x', x0 + 14).attr('y', end.at + 4).text(shorten(end.line.name, names - 16))
             .on('mouseenter', () => raise(end.line)).on('mouseleave', () => raise(null));
@@ -530,7 +537,7 @@
         const key = add(body, 'p', null, {class: 'note'});
         for (const line of lines) { const item = add(key, 'span', `— ${line.name}  `); item.style.color = line.pen.colour; }
       }
-      note(body, `The residual stream after each layer against the reference's (${runName(errors.run)}, ${runs.get(errors.run).protocol.windows} windows).`);
+      note(body, `The residual stream after each layer against the reference's (${runName(errors.run)}).`);
       asTable(body, 'Error of the residual stream', [{name: 'scheme', of: p => p.name, text: true}, {name: 'layer', of: p => String(p.l), by: p => p.l},
         {name: 'median token', of: p => three(p.v), by: p => p.v}], () => d3.merge(lines.map(line => line.points.map(p => ({...p, name: line.name})))));
     };
@@ -554,15 +561,15 @@
     if (!found.length) { note(body, 'No scheme with a quantized cache has layer errors in these runs.'); return; }
     drawn(() => {
       body.textContent = '';
-      const {errors, maps} = found[found.length - 1];
+      const {errors, maps} = found[found.length - 1], pair = add(body, 'div', null, {class: 'pair'});
       for (const map of maps) {
         const vs = values(map, 'row_error_p50'), {hurt} = vs ? schemesIn(errors, vs) : {hurt: []};
         if (!hurt.length) continue;
-        note(body, `${map.kind === 'key' ? 'Keys' : 'Values'} as cached, ${map.scope} error of the median row:`);
-        heatMap(body, {label: `Heat map of ${kindNames[map.kind]}: ${hurt.length} schemes by ${errors.layers} layers`, rows: hurt, layers: errors.layers,
+        heatMap(add(pair, 'div'), {room: roomOf(body), label: `Heat map of ${kindNames[map.kind]}: ${hurt.length} schemes by ${errors.layers} layers`,
+          caption: `${map.kind === 'key' ? 'Keys' : 'Values'} as cached, ${map.scope}, median row`, rows: hurt, layers: errors.layers,
           cells: (row, l) => vs[row.position * errors.layers + l], unit: 'relative error', plot: map.kind});
       }
-      note(body, runName(errors.run));
+      note(body, `${runName(errors.run)}. A row is one token's key or value.`);
     });
   }
 
@@ -605,7 +612,7 @@
         {name: 'massive values %', of: s => percent(s.massive_values), by: s => s.massive_values}, {name: 'massive rows %', of: s => percent(s.massive_rows), by: s => s.massive_rows},
         {name: 'first tokens %', of: s => percent(s.first_tokens), by: s => s.first_tokens}], outliers.shares);
     }
-    note(after, `${runName(outliers.run)}: the unquantized model on ${run.protocol.windows} windows of ${run.protocol.ctx} tokens.`);
+    note(after, `The unquantized model (${runName(outliers.run)}).`);
   }
 
   // Tasks -------------------------------------------------------------------------------------------------------
@@ -621,10 +628,11 @@
         {name: 'items', of: row => String(row.items), by: row => row.items},
         {name: 'accuracy %', of: row => row.acc == null ? none : row.acc_stderr == null ? percent(row.acc) : withError(100 * row.acc, 100 * row.acc_stderr), by: row => row.acc},
         share('acc_norm'), share('acc_bytes'), share('acc_tokens'),
-        {name: 'flips', of: row => row.position === 0 ? '0' : String(row.flips), by: row => row.flips, help: 'answers that differ from the reference’s'},
+        ...(tasks.rows.some(row => row.ppl != null) ? [{name: 'perplexity', of: row => three(row.ppl), by: row => row.ppl}] : []),
+        {name: 'flips', of: row => row.position === 0 ? '0' : String(row.flips), by: row => row.flips, help: 'items that one of scheme and reference got right and the other wrong'},
         {name: 'flips %', of: row => row.items ? percent(row.flips / row.items) : none, by: row => row.items ? row.flips / row.items : null},
         {name: 'status', of: row => row.status, text: true}], tasks.rows);
-      note(parent, '± is one standard error over items. Flips: items whose answer is not the reference’s, right or wrong.');
+      note(parent, '± is one standard error over items. Flips: items that the reference got right and the scheme wrong, or the other way round; equal accuracies can hide many.');
     }
   }
   function drawTasks(parent, tasks) {
@@ -641,13 +649,13 @@
     svg.append('text').attr('class', 'quiet').attr('x', width - m.right).attr('y', height - 6).attr('text-anchor', 'end').text('accuracy, 95 % normal interval over items');
     names.forEach((name, t) => {
       svg.append('text').attr('x', m.left - 6).attr('y', m.top + (t + 0.5) * tall + 4).attr('text-anchor', 'end').text(shorten(name, m.left - 10));
-      if (t) svg.append('line').attr('x1', 0).attr('x2', width).attr('y1', m.top + t * tall).attr('y2', m.top + t * tall).attr('stroke', style('--line'));
+      if (t) svg.append('line').attr('x1', 0).attr('x2', width).attr('y1', m.top + t * tall).attr('y2', m.top + t * tall).style('stroke', 'var(--line)');
     });
     const y = row => m.top + names.indexOf(row.task) * tall + 8 + schemes.indexOf(row.scheme) * 9;
     const marks = svg.append('g').selectAll('g').data(rows).join('g').attr('class', 'mark');
-    marks.append('line').attr('x1', row => sx(Math.max(0, low(row)))).attr('x2', row => sx(Math.min(1, high(row)))).attr('y1', y).attr('y2', y).attr('stroke', row => penOf(schemes.indexOf(row.scheme)).colour);
-    marks.append('circle').attr('cx', row => sx(row.acc)).attr('cy', y).attr('r', 4).attr('fill', row => isReference(row) ? style('--ground') : penOf(schemes.indexOf(row.scheme)).colour)
-      .attr('stroke', row => penOf(schemes.indexOf(row.scheme)).colour).attr('stroke-width', 1.5);
+    marks.append('line').attr('x1', row => sx(Math.max(0, low(row)))).attr('x2', row => sx(Math.min(1, high(row)))).attr('y1', y).attr('y2', y).style('stroke', row => penOf(schemes.indexOf(row.scheme)).colour);
+    marks.append('circle').attr('cx', row => sx(row.acc)).attr('cy', y).attr('r', 4).style('fill', row => isReference(row) ? 'var(--ground)' : penOf(schemes.indexOf(row.scheme)).colour)
+      .style('stroke', row => penOf(schemes.indexOf(row.scheme)).colour).attr('stroke-width', 1.5);
     hover(marks, row => `${row.scheme}, ${row.task}: ${withError(100 * row.acc, 100 * (row.acc_stderr || 0))} % of ${row.items} items; ${row.flips} flips`);
     const key = add(parent, 'p', null, {class: 'note'});
     schemes.forEach((name, i) => { add(key, 'span', '● ').style.color = penOf(i).colour; add(key, 'span', `${name}   `); });
@@ -687,7 +695,9 @@
   const main = data.evaluations.length ? runs.get(data.evaluations[data.evaluations.length - 1].run) : data.runs[data.runs.length - 1];
   $('title').textContent = `What quantizing ${main.model} costs`;
   document.title = `${main.model}: quantmap report`;
-  $('measured').textContent = `On ${main.text || 'its weights alone'}, compute ${main.protocol.compute}; ${data.runs.length === 1 ? 'run' : 'runs'} ${data.runs.map(r => r.run).join(', ')}, ${main.finished_at}.`;
+  const moment = text => text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\dZ$/, '$1 $2 UTC');
+  $('measured').textContent = `On ${main.text || 'its weights alone'}, compute ${main.protocol.compute}; ${
+    data.runs.length === 1 ? 'run' : 'runs'} ${data.runs.map(r => r.run).join(', ')}; ${moment(main.finished_at)}.`;
   answerSection();
   heatSection();
   growthSection();
