@@ -40,10 +40,10 @@ std::string savings(Row row, const EvaluationRecord& reference) {
 }
 
 std::string amounts(Row row, const EvaluationRecord& reference) {
-  std::string text = fmt::format(
-      "Weights: {} (reference: {}). KV cache: {} a token (reference: {}).", bytes_text(row->weight_bytes),
-      bytes_text(reference.weight_bytes), cache_text(row->kv_bytes_per_token),
-      cache_text(reference.kv_bytes_per_token));
+  std::string text =
+      fmt::format("Weights: {} (reference: {}). KV cache: {} a token (reference: {}).",
+                  bytes_text(row->weight_bytes), bytes_text(reference.weight_bytes),
+                  cache_text(row->kv_bytes_per_token), cache_text(reference.kv_bytes_per_token));
   if (row->top1_agreement)
     text += fmt::format(" The most likely next token is the reference's at {} % of tokens.",
                         percent(row->top1_agreement));
@@ -108,25 +108,24 @@ Answer answer(const ReportEvaluation& evaluation, double max_kl) {
         kFewWindows)};
     return answer;
   }
-  Row closest = *std::min_element(judged.begin(), judged.end(), [](Row a, Row b) {
-    return *kl_upper_bound(*a) < *kl_upper_bound(*b);
-  });
+  Row closest = *std::min_element(judged.begin(), judged.end(),
+                                  [](Row a, Row b) { return *kl_upper_bound(*a) < *kl_upper_bound(*b); });
   std::vector<Row> bearable = judged;
   std::erase_if(bearable, [&](Row row) { return *kl_upper_bound(*row) >= max_kl; });
   const std::string schemes =
       judged.size() == 1 ? "the one scheme" : fmt::format("the {} schemes", judged.size());
   if (bearable.empty()) {
-    sentences.push_back(
-        fmt::format("Keep the reference: none of {} stays below {:.3g} nats of KL per token; {} comes closest "
-                    "({}).",
-                    schemes, max_kl, closest->scheme.scheme, cost(closest)));
+    sentences.push_back(fmt::format(
+        "Keep the reference: none of {} stays below {:.3g} nats of KL per token; {} comes closest "
+        "({}).",
+        schemes, max_kl, closest->scheme.scheme, cost(closest)));
   } else {
     const auto size = [](Row row) {
       return std::tuple(known(row->weight_bytes, INFINITY), known(row->kv_bytes_per_token, INFINITY),
                         *row->kl_mean);
     };
-    Row pick = *std::min_element(bearable.begin(), bearable.end(),
-                                 [&](Row a, Row b) { return size(a) < size(b); });
+    Row pick =
+        *std::min_element(bearable.begin(), bearable.end(), [&](Row a, Row b) { return size(a) < size(b); });
     answer.pick = pick->scheme.position;
     sentences.push_back(
         fmt::format("Take {}: {}. It is the smallest of {} whose KL stays below {:.3g} nats per token "

@@ -112,8 +112,7 @@ ReportData read_report(const std::filesystem::path& database, std::span<const st
     if (contents.outliers.contains(run.id))
       data.outliers.push_back({run, db.schemes(run.id), db.outliers(run.id), db.site_statistics(run.id),
                                db.outlier_shares(run.id)});
-    if (contents.tasks.contains(run.id))
-      data.tasks.push_back({run, db.task_scores(run.id)});
+    if (contents.tasks.contains(run.id)) data.tasks.push_back({run, db.task_scores(run.id)});
   }
   return data;
 }

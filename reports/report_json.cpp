@@ -112,7 +112,10 @@ Json evaluation_of(const ReportEvaluation& evaluation) {
                     {"status", e.status},
                     {"notes", e.notes}});
   }
-  return {{"run", evaluation.run.id}, {"answer", evaluation.answer.sentences}, {"pick", evaluation.answer.pick}, {"rows", rows}};
+  return {{"run", evaluation.run.id},
+          {"answer", evaluation.answer.sentences},
+          {"pick", evaluation.answer.pick},
+          {"rows", rows}};
 }
 
 std::vector<std::string> names_of(std::span<const SchemeRecord> schemes) {

@@ -569,7 +569,7 @@
           caption: `${map.kind === 'key' ? 'Keys' : 'Values'} as cached, ${map.scope}, median row`, rows: hurt, layers: errors.layers,
           cells: (row, l) => vs[row.position * errors.layers + l], unit: 'relative error', plot: map.kind});
       }
-      note(body, `${runName(errors.run)}. A row is one token's key or value.`);
+      note(body, `${runName(errors.run)}. A row is what one token and head keeps.`);
     });
   }
 

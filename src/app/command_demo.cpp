@@ -6,8 +6,10 @@
 #include "app/evaluate.hpp"
 #include "app/version.hpp"
 #include "core/mapped_file.hpp"
+#include "reports/answer.hpp"
 #include "reports/errors.hpp"
 #include "reports/evaluation.hpp"
+#include "reports/report_page.hpp"
 
 namespace quantmap {
 namespace {
@@ -21,6 +23,7 @@ const std::vector<std::string> kDemoErrorSchemes = {"W8A8", "W4A16", "NVFP4+KVFP
 constexpr std::int64_t kDemoCtx = 512, kDemoErrorWindows = 4;
 constexpr const char* kDemoDb = "quantmap-demo.db";
 constexpr const char* kDemoMarkdown = "quantmap-demo.md";
+constexpr const char* kDemoPage = "quantmap-demo.html";
 
 // The errors of some of the schemes on a few windows, for people.
 std::string demo_errors(const EvaluationRequest& evaluation) {
@@ -47,8 +50,8 @@ int run_demo(const CommandLine& line) {
   CommandSpec spec;
   spec.name = "demo";
   spec.does =
-      "eval and error on the small model and text that come with quantmap: 13 schemes, windows of 512 "
-      "tokens.";
+      "eval, error and report on the small model and text that come with quantmap: 13 schemes, windows of\n"
+      "512 tokens.";
   EvaluationRequest request;
   const auto values = parse_command(line, spec, request.common);
   if (!values) return 0;
@@ -68,10 +71,15 @@ int run_demo(const CommandLine& line) {
   if (format == OutputFormat::table || format == OutputFormat::md) text += demo_errors(request);
   emit(request.common, text);
   write_file_atomically(kDemoMarkdown, write_evaluation(result.rows, OutputFormat::md, 200));
+  write_file_atomically(kDemoPage, report_html(read_report(request.common.db, {}, kDefaultMaxKl)));
   if (!request.common.quiet)
-    tell(fmt::format("\nresults: {} (run {}), table in Markdown: {}\nnext: {} query layers --db {}\n",
-                     request.common.db, result.rows.run.id, kDemoMarkdown,
-                     line.text.substr(0, line.text.find(' ')), request.common.db));
+    tell(fmt::format(
+        "
+results: {} (run {}), as a page: {}, table in Markdown: {}
+next: {} query layers --db {}
+",
+        request.common.db, result.rows.run.id, kDemoPage, kDemoMarkdown,
+        line.text.substr(0, line.text.find(' ')), request.common.db));
   return 0;
 }
 

@@ -24,16 +24,16 @@ namespace po = boost::program_options;
 
 po::options_description common_description(bool html) {
   po::options_description common("Common options");
-  common.add_options()                                                                        //
-      ("db", po::value<std::string>()->default_value("quantmap.db"), "results database")      //
-      ("device", po::value<std::string>()->default_value("auto"), "auto or cpu")              //
-      ("threads", po::value<int>()->default_value(0), "worker threads; 0: one a processor")   //
-      ("memory", po::value<std::string>(), "bound on what a sweep allocates: 512M, 2G")       //
+  common.add_options()                                                                       //
+      ("db", po::value<std::string>()->default_value("quantmap.db"), "results database")     //
+      ("device", po::value<std::string>()->default_value("auto"), "auto or cpu")             //
+      ("threads", po::value<int>()->default_value(0), "worker threads; 0: one a processor")  //
+      ("memory", po::value<std::string>(), "bound on what a sweep allocates: 512M, 2G")      //
       ("format", po::value<std::string>()->default_value(html ? "html" : "table"),
-       html ? "html, table, json, csv or md" : "table, json, csv or md")  //
-      ("output", po::value<std::string>(), "write there instead of to the terminal")          //
-      ("seed", po::value<std::int64_t>()->default_value(0), "seed, kept with the run")        //
-      ("quiet", "no progress, no messages")                                                   //
+       html ? "html, table, json, csv or md" : "table, json, csv or md")                //
+      ("output", po::value<std::string>(), "write there instead of to the terminal")    //
+      ("seed", po::value<std::int64_t>()->default_value(0), "seed, kept with the run")  //
+      ("quiet", "no progress, no messages")                                             //
       ("help", "this text");
   return common;
 }

@@ -56,6 +56,16 @@ TEST_F(Records, AKeyMeasuredTwiceIsTwoRunsAndTheNewestIsFound) {
   EXPECT_FALSE(db_.find_run("another key"));
 }
 
+TEST_F(Records, AllRunsComeByNumber) {
+  EXPECT_TRUE(db_.runs().empty());
+  const std::int64_t first = start(), second = start();
+  const auto runs = db_.runs();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].id, first);
+  EXPECT_EQ(runs[1].id, second);
+  EXPECT_EQ(runs[1].model, filled<RunRecord>(7).model);
+}
+
 TEST_F(Records, FinalRowsReadBackInTheOrderGivenToTheBit) {
   const std::int64_t id = start();
   std::vector<EvaluationRecord> evaluations;
