@@ -97,10 +97,13 @@
     tip.style.top = `${y + box.height + 24 > innerHeight ? y - box.height - 10 : y + 14}px`;
   }
   const hideTip = () => { tip.hidden = true; };
+  // Scrolling to what the keyboard reads moves marks from under a resting mouse, which must not close the tip.
+  let byKeys = false;
+  const leaveTip = () => { if (!byKeys) hideTip(); };
   addEventListener('keydown', event => { if (event.key === 'Escape') hideTip(); });
   const hover = (selection, text) => selection
     .on('mousemove', d => showTip(text(d), d3.event.clientX, d3.event.clientY))
-    .on('mouseleave', hideTip);
+    .on('mouseleave', leaveTip);
 
   // Plots -------------------------------------------------------------------------------------------------------
   const roomOf = parent => Math.max(320, Math.min(parent.clientWidth || 900, 1180));
@@ -377,8 +380,13 @@
       at = at ? [Math.max(0, Math.min(rows.length - 1, at[0] + step[0])), Math.max(0, Math.min(layers - 1, at[1] + step[1]))] : [0, 0];
       cursor.attr('x', m.left + at[1] * cell).attr('y', m.top + at[0] * tall).attr('visibility', 'visible');
       const box = cursor.node().getBoundingClientRect();
+      byKeys = true;
       showTip(text(all[at[0] * layers + at[1]]), box.right, box.bottom);
-    }).on('blur', () => { cursor.attr('visibility', 'hidden'); hideTip(); });
+    }).on('blur', () => {
+      cursor.attr('visibility', 'hidden');
+      byKeys = false;
+      hideTip();
+    });
     asTable(parent, label, [{name: 'scheme', of: c => c.row.name, text: true}, {name: 'layer', of: c => String(c.l), by: c => c.l},
       {name: unit, of: c => three(c.v), by: c => c.v}], () => all.filter(c => c.v != null));
   }
@@ -518,7 +526,7 @@
       groups.append('g').selectAll('circle').data(line => line.points.map(p => ({...p, line}))).join('circle')
         .attr('cx', p => sx(p.l)).attr('cy', p => sy(p.v)).attr('r', 6).attr('fill', 'transparent')
         .on('mousemove', p => { raise(p.line); showTip(`${p.line.name}, layer ${p.l}: ${three(p.v)}`, d3.event.clientX, d3.event.clientY); })
-        .on('mouseleave', () => { raise(null); hideTip(); });
+        .on('mouseleave', () => { raise(null); leaveTip(); });
       if (names) {  // at the lines' ends, pushed apart; as many as fit
         const ends = lines.map(line => ({line, y: sy(line.points[line.points.length - 1].v)})).sort((a, b) => a.y - b.y);
         const fit = Math.floor((height - m.bottom - m.top) / 14), shown = ends.length <= fit ? ends

@@ -127,6 +127,7 @@ class PageTest(unittest.TestCase):
         self.assertRegex(self.value(tip), r'^W8A16\nKL [0-9.e-]+ ± .* nats')
         self.browser.key('Escape')
         self.assertIsNone(self.value(tip))
+        self.browser.point('h1')
         self.value('document.querySelector("[data-plot=heat]").focus()')
         for key in ('ArrowRight', 'ArrowRight', 'ArrowDown'):
             self.browser.key(key)
