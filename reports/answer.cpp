@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <tuple>
 
-#include "evals/paired_difference.hpp"
 #include "evals/student_t.hpp"
 #include "reports/amounts.hpp"
+#include "reports/comparisons.hpp"
 #include "reports/evaluation.hpp"
 
 namespace quantmap {
@@ -47,27 +48,6 @@ std::string amounts(Row row, const EvaluationRecord& reference) {
   if (row->top1_agreement)
     text += fmt::format(" The most likely next token is the reference's at {} % of tokens.",
                         percent(row->top1_agreement));
-  return text;
-}
-
-// Neighbours by KL that their paired comparison does not tell apart, in chains of neighbours.
-std::string indistinguishable(const ReportEvaluation& evaluation, const std::vector<Row>& by_kl) {
-  const std::string_view unsettled = verdict_name(Verdict::not_distinguishable);
-  const auto same = [&](Row a, Row b) {
-    return std::any_of(
-        evaluation.comparisons.begin(), evaluation.comparisons.end(), [&](const ComparisonRecord& c) {
-          return c.metric == "kl_mean" && c.verdict == unsettled &&
-                 std::minmax(c.position, c.than) == std::minmax(a->scheme.position, b->scheme.position);
-        });
-  };
-  std::string text;
-  bool inside = false;
-  for (std::size_t i = 0; i + 1 < by_kl.size(); ++i) {
-    const bool joined = same(by_kl[i], by_kl[i + 1]);
-    if (joined && !inside) text += fmt::format("{}{}", text.empty() ? "" : "; ", by_kl[i]->scheme.scheme);
-    if (joined) text += fmt::format(" and {}", by_kl[i + 1]->scheme.scheme);
-    inside = joined;
-  }
   return text;
 }
 
@@ -136,8 +116,10 @@ Answer answer(const ReportEvaluation& evaluation, double max_kl) {
       sentences.push_back(fmt::format("Least harm: {}, KL {}; {}.", closest->scheme.scheme, cost(closest),
                                       savings(closest, *reference)));
   }
-  if (const std::string same = indistinguishable(evaluation, by_kl); !same.empty())
-    sentences.push_back(fmt::format("Not distinguishable by KL on this text (paired, Holm): {}.", same));
+  for (std::string note : comparison_notes(evaluation.rows, evaluation.comparisons)) {
+    note[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(note[0])));
+    sentences.push_back(note + ".");
+  }
   if (floor && floor->kl_mean)
     for (Row row : by_kl)
       if (*row->kl_mean <= *floor->kl_mean)

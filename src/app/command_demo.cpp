@@ -74,10 +74,7 @@ int run_demo(const CommandLine& line) {
   write_file_atomically(kDemoPage, report_html(read_report(request.common.db, {}, kDefaultMaxKl)));
   if (!request.common.quiet)
     tell(fmt::format(
-        "
-results: {} (run {}), as a page: {}, table in Markdown: {}
-next: {} query layers --db {}
-",
+        "\nresults: {} (run {}), as a page: {}, table in Markdown: {}\nnext: {} query layers --db {}\n",
         request.common.db, result.rows.run.id, kDemoPage, kDemoMarkdown,
         line.text.substr(0, line.text.find(' ')), request.common.db));
   return 0;

@@ -135,7 +135,7 @@ TEST(ReportAnswer, SaysWhatTheDataDoNotTellApart) {
   compared(3, 1, "kl_mean", "not distinguishable");  // no neighbours
   EXPECT_THAT(all(one), Not(HasSubstr("distinguishable")));
   compared(3, 2, "kl_mean", "not distinguishable");
-  EXPECT_THAT(all(one), HasSubstr("Not distinguishable by KL on this text (paired, Holm): b and c.\n"));
+  EXPECT_THAT(all(one), HasSubstr("Not distinguishable in KL: b and c (p 1 after Holm).\n"));
 }
 
 TEST(ReportAnswer, SaysWhatIsWithinTheNoiseFloorAndThatTheTextIsShort) {
