@@ -1,7 +1,8 @@
 -- What do KV cache formats cost in the latest complete run, and what do they save?
+-- :run integer: a run other than the latest complete one
 -- kl_bf16_kv: the same scheme with the cache left in BF16, found by its spelling, where the run has it.
 WITH
-  latest AS (SELECT * FROM evaluations WHERE run = (SELECT max(run) FROM evaluations)),
+  latest AS (SELECT * FROM evaluations WHERE run = coalesce(:run, (SELECT max(run) FROM evaluations))),
   quantized AS (
     SELECT *, ',' || CASE WHEN kv LIKE 'k=%' THEN kv ELSE 'kv=' || kv END AS part FROM latest WHERE kv <> 'bf16'
   )

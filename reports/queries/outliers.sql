@@ -1,5 +1,10 @@
 -- Which places of the latest run's reference pass hold the largest values, and are they massive activations?
-WITH latest AS (SELECT * FROM outliers WHERE run = (SELECT max(run) FROM outliers))
+-- :run integer: a run other than the latest that has them
+WITH latest AS (
+  SELECT * FROM outliers
+  WHERE run = coalesce(
+    :run, (SELECT max(run) FROM runs WHERE EXISTS (SELECT 1 FROM outliers o WHERE o.run = runs.run)))
+)
 SELECT largest.site, layer, value, ratio, median_abs, massive, windows_massive, windows_seen, window, token, channel,
   status
 FROM (

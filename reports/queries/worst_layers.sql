@@ -1,4 +1,6 @@
--- Which five places does each scheme of the latest run hurt most, by the error of the median row?
+-- Which places does each scheme of the latest run hurt most, by the error of the median row?
+-- :run integer: a run other than the latest with error tables
+-- :places integer: how many of each scheme (5)
 SELECT scheme, rank, layer, site, kind, scope, row_error_p50, rel_error, rel_error_rest, saturated, nonfinite, status
 FROM (
   SELECT *, row_number() OVER (
@@ -7,7 +9,9 @@ FROM (
   ) AS rank
   FROM layer_errors
   -- Not the sums over many places; attention weights have a divergence, which no error compares with.
-  WHERE run = (SELECT max(run) FROM layer_errors) AND position > 0 AND site <> 'all' AND kind <> 'attention_weights'
+  WHERE run = coalesce(
+      :run, (SELECT max(run) FROM runs WHERE EXISTS (SELECT 1 FROM layer_errors e WHERE e.run = runs.run)))
+    AND position > 0 AND site <> 'all' AND kind <> 'attention_weights'
 )
-WHERE rank <= 5
+WHERE rank <= coalesce(:places, 5)
 ORDER BY position, rank;

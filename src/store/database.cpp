@@ -24,6 +24,13 @@ Database Database::open_read_only(const std::filesystem::path& path) {
       std::make_unique<State>(State{path.string(), store::open_for_reading(path, store::current_schema())}));
 }
 
+std::filesystem::path migrate_database(const std::filesystem::path& path) {
+  std::filesystem::path kept;
+  if (store::is_outdated(path, store::current_schema()))
+    store::open_for_writing(path, store::current_schema(), &kept);
+  return kept;
+}
+
 void Database::State::require_running(std::int64_t run) {
   SQLite::Statement statement(db, "SELECT status FROM run WHERE id = ?");
   statement.bind(1, run);

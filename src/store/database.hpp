@@ -80,8 +80,21 @@ class Database {
   std::unique_ptr<State> state_;
 };
 
+// Brings a database of an older schema to this program's and returns the name of the copy that was kept of the
+// old file (`r.db.v2`); empty where there was nothing to do or no file. Database::open does the same without a
+// word; a command calls this first, to say so.
+std::filesystem::path migrate_database(const std::filesystem::path& path);
+
+// A value for `:name` in a statement.
+struct Parameter {
+  std::string name;
+  Value value;
+};
+
 // Read-only SQL on an existing database: one statement that returns rows. Anything that would write is
-// refused (usage) before it runs; the file is opened read-only. The schema is checked first.
-Table query_database(const std::filesystem::path& path, std::string_view sql);
+// refused (usage) before it runs; the file is opened read-only. The schema is checked first. Every parameter
+// of the statement needs its value (null is one) and every value its parameter, else Error (usage).
+Table query_database(const std::filesystem::path& path, std::string_view sql,
+                     std::span<const Parameter> parameters = {});
 
 }  // namespace quantmap

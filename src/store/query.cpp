@@ -116,9 +116,36 @@ Value value_at(sqlite3_stmt* row, int column) {
   }
 }
 
+void bind_value(sqlite3_stmt* statement, int index, const Value& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    sqlite3_bind_int64(statement, index, *integer);
+  else if (const auto* real = std::get_if<double>(&value))
+    sqlite3_bind_double(statement, index, *real);
+  else if (const auto* text = std::get_if<std::string>(&value))
+    sqlite3_bind_text(statement, index, text->data(), static_cast<int>(text->size()), SQLITE_TRANSIENT);
+  else
+    sqlite3_bind_null(statement, index);
+}
+
+void bind_parameters(sqlite3_stmt* statement, std::span<const Parameter> parameters) {
+  for (const Parameter& parameter : parameters) {
+    const int index = sqlite3_bind_parameter_index(statement, (":" + parameter.name).c_str());
+    if (index == 0) fail_usage(kQuery, fmt::format("no parameter :{} in the statement", parameter.name));
+    bind_value(statement, index, parameter.value);
+  }
+  for (int index = 1; index <= sqlite3_bind_parameter_count(statement); ++index) {
+    const char* name = sqlite3_bind_parameter_name(statement, index);
+    if (!name || *name != ':') fail_usage(kQuery, "a parameter without a name (expected :name)");
+    if (std::none_of(parameters.begin(), parameters.end(),
+                     [&](const Parameter& parameter) { return parameter.name == name + 1; }))
+      fail_usage(kQuery, fmt::format("no value for the parameter {0} (--set {1}=VALUE)", name, name + 1));
+  }
+}
+
 }  // namespace
 
-Table query_database(const std::filesystem::path& path, std::string_view sql) {
+Table query_database(const std::filesystem::path& path, std::string_view sql,
+                     std::span<const Parameter> parameters) {
   const std::string file = path.string();
   const SQLite::Database connection = store::open_for_reading(path, store::current_schema());
   sqlite3* db = connection.getHandle();
@@ -126,6 +153,7 @@ Table query_database(const std::filesystem::path& path, std::string_view sql) {
   // A misspelt "column" is an error, not a text.
   sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   const Statement statement = prepare_only(db, file, sql);
+  bind_parameters(statement.get(), parameters);
 
   Table table;
   const int columns = sqlite3_column_count(statement.get());

@@ -35,7 +35,6 @@ void require_ours(const Found& found, const std::string& file) {
 }
 
 void migrate(SQLite::Database& db, const std::string& file, const Schema& schema, int version) {
-  if (version < 1) fail_input(kResults, file, "schema version", "1 or more", std::to_string(version));
   for (; version < schema.version(); ++version)
     db.exec(std::string(schema.migrations[static_cast<std::size_t>(version) - 1]));
   if (SQLite::Statement(db, "PRAGMA foreign_key_check").executeStep())
@@ -43,7 +42,45 @@ void migrate(SQLite::Database& db, const std::string& file, const Schema& schema
   db.exec(fmt::format("PRAGMA user_version = {0}; UPDATE schema_version SET version = {0}", version));
 }
 
-void bring_up_to_date(SQLite::Database& db, const std::string& file, const Schema& schema) {
+// As SQLite must see it: no name is taken for a URI or for `:memory:`.
+std::string sqlite_name(const fs::path& path) { return fs::absolute(path).lexically_normal().string(); }
+
+// A copy of the database as it is now. The caller holds the write lock, so nothing changes meanwhile.
+fs::path keep_copy(const fs::path& path, int version) {
+  const std::string first = fmt::format("{}.v{}", path.string(), version);
+  std::string name = first;
+  for (int n = 2; fs::exists(name); ++n) name = fmt::format("{}.{}", first, n);
+  try {
+    SQLite::Database reader(sqlite_name(path), SQLite::OPEN_READONLY, kBusyTimeoutMs);
+    SQLite::Statement copy(reader, "VACUUM INTO ?");
+    copy.bind(1, sqlite_name(name));
+    copy.exec();
+  } catch (const SQLite::Exception& error) {
+    std::error_code ignored;
+    fs::remove(name, ignored);
+    fail(kResults, path.string(),
+         fmt::format("not migrated: the old file cannot be kept as {}: {}", quoted(name),
+                     one_line(error.what())));
+  }
+  return name;
+}
+
+void migrate_keeping_a_copy(SQLite::Database& db, const fs::path& path, const Schema& schema, int version,
+                            fs::path* kept) {
+  if (version < 1) fail_input(kResults, path.string(), "schema version", "1 or more", std::to_string(version));
+  const fs::path copy = keep_copy(path, version);
+  try {
+    migrate(db, path.string(), schema, version);
+  } catch (...) {  // the database stays as it was: a copy would only be in the way
+    std::error_code ignored;
+    fs::remove(copy, ignored);
+    throw;
+  }
+  if (kept) *kept = copy;
+}
+
+void bring_up_to_date(SQLite::Database& db, const fs::path& path, const Schema& schema, fs::path* kept) {
+  const std::string file = path.string();
   Found found = look(db);
   if (!found.empty()) {
     require_ours(found, file);
@@ -57,12 +94,9 @@ void bring_up_to_date(SQLite::Database& db, const std::string& file, const Schem
   if (found.empty())
     db.exec(std::string(schema.sql));
   else if (found.version < schema.version())
-    migrate(db, file, schema, found.version);
+    migrate_keeping_a_copy(db, path, schema, found.version, kept);
   transaction.commit();
 }
-
-// As SQLite must see it: no name is taken for a URI or for `:memory:`.
-std::string sqlite_name(const fs::path& path) { return fs::absolute(path).lexically_normal().string(); }
 
 std::string immutable_uri(const fs::path& path) {
   std::string uri = "file:";
@@ -225,7 +259,7 @@ FROM task_item i JOIN scheme s ON s.run = i.run AND s.position = i.position JOIN
 
 Schema current_schema() { return {embedded::schema[0].second, kMigrations}; }
 
-SQLite::Database open_for_writing(const fs::path& path, const Schema& schema) {
+SQLite::Database open_for_writing(const fs::path& path, const Schema& schema, fs::path* kept) {
   const std::string file = path.string();
   require_file(path);
   const fs::path folder = fs::absolute(path).parent_path();
@@ -235,12 +269,23 @@ SQLite::Database open_for_writing(const fs::path& path, const Schema& schema) {
     SQLite::Database db(sqlite_name(path), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
     if (sqlite3_db_readonly(db.getHandle(), "main") == 1)
       fail(kResults, file, "not writable (expected permission to write, found a read-only file)");
-    bring_up_to_date(db, file, schema);
+    bring_up_to_date(db, path, schema, kept);
     // WAL: readers never wait for a pass. FULL: a pass is minutes of work and its commit one fsync, so it
     // survives a power cut as well as a killed process.
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
     return db;
   });
+}
+
+bool is_outdated(const fs::path& path, const Schema& schema) {
+  if (!fs::is_regular_file(path)) return false;
+  try {
+    SQLite::Database db(sqlite_name(path), SQLite::OPEN_READONLY, kBusyTimeoutMs);
+    const Found found = look(db);
+    return found.application_id == kApplicationId && found.version < schema.version();
+  } catch (const SQLite::Exception&) {
+    return false;
+  }
 }
 
 SQLite::Database open_for_reading(const fs::path& path, const Schema& schema) {

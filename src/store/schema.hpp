@@ -23,8 +23,14 @@ Schema current_schema();
 
 // Opens for writing: creates the file if it is absent, migrates an older schema, sets WAL, and refuses what
 // is not ours (Error). A new schema and a migration are one transaction each: killed at any moment, the file
-// is as before.
-SQLite::Database open_for_writing(const std::filesystem::path& path, const Schema& schema);
+// is as before. Before a migration the old file is copied to a name of its own beside it, `NAME.v2` (then
+// `NAME.v2.2`, …), which `kept` gets.
+SQLite::Database open_for_writing(const std::filesystem::path& path, const Schema& schema,
+                                  std::filesystem::path* kept = nullptr);
+
+// Whether the file is a database of quantmap with a schema older than this one. Of a file that cannot be
+// read it says no: whoever opens it next says why.
+bool is_outdated(const std::filesystem::path& path, const Schema& schema);
 
 // Opens an existing database of exactly this schema for reading only; also while another process writes,
 // after a writer was killed, and in a folder where nothing may be written.
