@@ -11,8 +11,21 @@ namespace {
 constexpr std::string_view kComment = "-- ";
 
 NamedQuery from_file(std::string_view name, std::string_view text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  return {name, line.starts_with(kComment) ? line.substr(kComment.size()) : std::string_view(), text};
+  NamedQuery query{name, "", text, {}};
+  for (std::string_view rest = text; rest.starts_with(kComment);) {
+    const std::string_view line = rest.substr(kComment.size(), rest.find('\n') - kComment.size());
+    rest.remove_prefix(std::min(rest.size(), kComment.size() + line.size() + 1));
+    if (query.question.empty()) {
+      query.question = line;
+      continue;
+    }
+    const std::size_t space = line.find(' '), colon = line.find(": ");
+    if (!line.starts_with(':') || space == std::string_view::npos || colon == std::string_view::npos)
+      continue;
+    query.parameters.push_back(
+        {line.substr(1, space - 1), line.substr(space + 1, colon - space - 1), line.substr(colon + 2)});
+  }
+  return query;
 }
 
 }  // namespace

@@ -80,9 +80,9 @@ class Database {
   std::unique_ptr<State> state_;
 };
 
-// Brings a database of an older schema to this program's and returns the name of the copy that was kept of the
-// old file (`r.db.v2`); empty where there was nothing to do or no file. Database::open does the same without a
-// word; a command calls this first, to say so.
+// Brings a database of an older schema to this program's and returns the name of the copy that was kept of
+// the old file (`r.db.v2`); empty where there was nothing to do or no file. Database::open does the same
+// without a word; a command calls this first, to say so.
 std::filesystem::path migrate_database(const std::filesystem::path& path);
 
 // A value for `:name` in a statement.

@@ -67,7 +67,8 @@ fs::path keep_copy(const fs::path& path, int version) {
 
 void migrate_keeping_a_copy(SQLite::Database& db, const fs::path& path, const Schema& schema, int version,
                             fs::path* kept) {
-  if (version < 1) fail_input(kResults, path.string(), "schema version", "1 or more", std::to_string(version));
+  if (version < 1)
+    fail_input(kResults, path.string(), "schema version", "1 or more", std::to_string(version));
   const fs::path copy = keep_copy(path, version);
   try {
     migrate(db, path.string(), schema, version);
@@ -127,7 +128,7 @@ SQLite::Database open_checked(const std::string& name, int flags, const std::str
 }
 
 // [i]: from version i + 1 to i + 2.
-constexpr std::array<std::string_view, 2> kMigrations = {
+constexpr std::array<std::string_view, 3> kMigrations = {
     R"sql(-- Ready for a heat map: layers down, modules across, one map a scheme, scope and kind. module: `down_proj`, `self_attn`,
 -- `layer` for the residual stream after it. Sums of many places (layer -1) are not in it.
 CREATE VIEW layer_error_map AS
@@ -252,6 +253,10 @@ DROP VIEW task_items;
 CREATE VIEW task_items AS
 SELECT i.run, s.scheme, t.task, i.item, i.choice, i.loglikelihood, i.gold, i.greedy
 FROM task_item i JOIN scheme s ON s.run = i.run AND s.position = i.position JOIN task t ON t.id = i.task_id;
+)sql",
+    R"sql(-- Of every run, also those that measured layer errors alone.
+CREATE VIEW schemes AS
+SELECT run, position, scheme, spec, weights, activations, kv FROM scheme;
 )sql",
 };
 

@@ -1,17 +1,17 @@
--- The results database of quantmap, version 3. The views at the end are the interface: their columns are stable, and
+-- The results database of quantmap, version 4. The views at the end are the interface: their columns are stable, and
 -- the tables behind them may change by migrations (schema.cpp). Every row of every view leads to its run.
 --
 -- A run owns schemes (position 0 is the reference); (run, position) names one everywhere. Keys hold no NULL: UNIQUE
 -- would let two such rows through. A REAL that may be NULL is a number that is undefined or not finite, and the
 -- `status` of its row says which and why. The constants below are also in schema.cpp; a test compares them.
 PRAGMA application_id = 1364017488;  -- 'QMAP'
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 CREATE TABLE schema_version (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL
 ) STRICT;
-INSERT INTO schema_version VALUES (1, 3);
+INSERT INTO schema_version VALUES (1, 4);
 
 -- One invocation. The same key measured twice is two runs, so key is not unique; AUTOINCREMENT: a number printed
 -- once never means another run later.
@@ -357,3 +357,7 @@ CREATE VIEW sizes AS
 SELECT z.run, z.position, s.scheme, parameters, weight_bytes, embedding_bytes, lm_head_bytes, bpw_quantized, bpw_model,
   kv_bytes_per_token, kv_bytes, cached_tokens, decode_tokens_per_s, prefill_seconds, status
 FROM size z JOIN scheme s ON s.run = z.run AND s.position = z.position;
+
+-- Of every run, also those that measured layer errors alone.
+CREATE VIEW schemes AS
+SELECT run, position, scheme, spec, weights, activations, kv FROM scheme;

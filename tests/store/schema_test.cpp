@@ -97,6 +97,7 @@ const std::vector<std::pair<std::string, std::string>> kViews = {
      "run position scheme task items acc acc_stderr acc_norm acc_norm_stderr acc_bytes acc_tokens ppl flips "
      "status"},
     {"task_items", "run scheme task item choice loglikelihood gold greedy"},
+    {"schemes", "run position scheme spec weights activations kv"},
     {"sizes",
      "run position scheme parameters weight_bytes embedding_bytes lm_head_bytes bpw_quantized bpw_model "
      "kv_bytes_per_token kv_bytes cached_tokens decode_tokens_per_s prefill_seconds status"},
@@ -169,7 +170,7 @@ TEST(Schema, OpensInSqlite3) {
       run({"sqlite3", file.string(), "PRAGMA integrity_check", "SELECT version FROM schema_version",
            "PRAGMA user_version", "PRAGMA application_id", "PRAGMA journal_mode",
            "SELECT count(*) FROM evaluations"});
-  EXPECT_EQ(result.out, "ok\n3\n3\n1364017488\nwal\n0\n") << result.err;
+  EXPECT_EQ(result.out, "ok\n4\n4\n1364017488\nwal\n0\n") << result.err;
 }
 
 TEST(Schema, OpensInPython) {
@@ -213,8 +214,8 @@ TEST(Schema, ConstantsOfTheFileAndOfTheProgramAgree) {
 }
 
 // A future of the schema: two versions on. What led to today's version is never run here.
-constexpr std::array<std::string_view, 4> kMigrations = {
-    "SELECT no_such_function()", "SELECT no_such_function()",
+constexpr std::array<std::string_view, 5> kMigrations = {
+    "SELECT no_such_function()", "SELECT no_such_function()", "SELECT no_such_function()",
     "ALTER TABLE run ADD COLUMN host TEXT NOT NULL DEFAULT 'here'; DROP VIEW sizes",
     "UPDATE run SET host = host || ' and now'"};
 
@@ -225,8 +226,8 @@ TEST(Migration, BringsAnOlderDatabaseForwardAndKeepsItsRows) {
   {
     SQLite::Database db = store::open_for_writing(file, future);
     EXPECT_EQ(db.execAndGet("SELECT host FROM run").getString(), "here and now");
-    EXPECT_EQ(db.execAndGet("SELECT version FROM schema_version").getInt(), 5);
-    EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 5);
+    EXPECT_EQ(db.execAndGet("SELECT version FROM schema_version").getInt(), 6);
+    EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 6);
     EXPECT_EQ(db.execAndGet("SELECT count(*) FROM scheme").getInt(), 2);
   }
   store::open_for_writing(file, future);  // and once only
@@ -238,14 +239,14 @@ TEST(Migration, BringsAnOlderDatabaseForwardAndKeepsItsRows) {
                                                              [&] { query_database(file, "SELECT 1"); }}) {
     const Error error = error_of(open);
     EXPECT_EQ(error.kind(), ErrorKind::input);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(file.string()), HasSubstr("expected"), HasSubstr("found 5")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(file.string()), HasSubstr("expected"), HasSubstr("found 6")));
   }
 }
 
 TEST(Migration, StartsAtTheVersionThatIsThere) {
   const auto file = fresh_dir("store_migrate_late") / "r.db";
   Database::open(file).start_run(filled<RunRecord>(4), sample_schemes(2));
-  store::open_for_writing(file, {"", std::span(kMigrations).first(3)});
+  store::open_for_writing(file, {"", std::span(kMigrations).first(4)});
   SQLite::Database db = store::open_for_writing(file, {"", kMigrations});
   EXPECT_EQ(db.execAndGet("SELECT host FROM run").getString(), "here and now");
 }
@@ -286,7 +287,7 @@ TEST(Migration, ThatFailsLeavesTheDatabaseAsItWas) {
   for (const auto& [migration, reason] : cases) {
     const auto file = fresh_dir("store_migrate_bad") / "r.db";
     Database::open(file).start_run(filled<RunRecord>(4), sample_schemes(2));
-    const std::array<std::string_view, 3> bad = {kMigrations[0], kMigrations[1], migration};
+    const std::array<std::string_view, 4> bad = {kMigrations[0], kMigrations[1], kMigrations[2], migration};
     EXPECT_THAT(error_of([&] { store::open_for_writing(file, {"", bad}); }).what(), HasSubstr(reason));
     Database db = Database::open(file);  // still of today
     EXPECT_TRUE(db.run(1));
