@@ -1,4 +1,4 @@
--- At each kind of place, which format does the least damage, over all layers of the latest run with error tables?
+-- At each kind of place, which format does the least damage, over all layers of the latest run with errors?
 -- :run integer: a run other than the latest
 -- :scope text: local (the default), inherited or total
 -- A format's own tensors: weights, inputs, cache; the formats of both for a Linear's output. error: the median row's, its

@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "app/options.hpp"
+#include "app/outdated.hpp"
 #include "app/run_diff.hpp"
 #include "core/error.hpp"
 
@@ -47,6 +48,7 @@ int run_diff(const CommandLine& line) {
   const std::int64_t first = run_number((*values)["first"].as<std::string>());
   const std::int64_t second = run_number((*values)["second"].as<std::string>());
   if (first == second) fail_usage("diff", "give two different runs");
+  bring_up_to_date(common);
   const Database database = Database::open_read_only(common.db);
   const RunDiff diff = diff_runs(database, common.db, first, second, static_cast<std::uint64_t>(common.seed));
   emit(common, write_diff(diff, common.format, output_width(common)));

@@ -8,6 +8,7 @@
 #include "app/capture_input.hpp"
 #include "app/evaluation_records.hpp"
 #include "app/interrupt.hpp"
+#include "app/outdated.hpp"
 #include "core/error.hpp"
 #include "core/progress.hpp"
 #include "store/database.hpp"
@@ -75,6 +76,7 @@ class ErrorRun {
     const SweepPlan plan = plan_errors(job, request_.common.memory.value_or(default_memory()));
     result.schemes = scheme_records(request_.schemes);
     describe(result.run, plan);
+    bring_up_to_date(request_.common);
     Database database = Database::open(request_.common.db);  // only now: bad input leaves no file behind
     announce(plan);
     for (const SiteError& row : measure(job, plan)) result.errors.push_back(error_record(row));

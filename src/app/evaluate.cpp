@@ -8,6 +8,7 @@
 
 #include "app/evaluation_records.hpp"
 #include "app/interrupt.hpp"
+#include "app/outdated.hpp"
 #include "core/error.hpp"
 #include "core/progress.hpp"
 #include "reports/evaluation.hpp"
@@ -46,6 +47,7 @@ class Evaluation {
     walkers_ = walkers_of(request_);
     SweepPlan plan =
         plan_sweep(checkpoint_, walkers_, windows_, request_.common.memory.value_or(default_memory()));
+    bring_up_to_date(request_.common);
     database_.emplace(Database::open(request_.common.db));  // only now: bad input leaves no file behind
     if (request_.resume) {
       if (const auto earlier = database_->find_run(run_.key)) {

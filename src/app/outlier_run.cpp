@@ -9,6 +9,7 @@
 #include "app/capture_input.hpp"
 #include "app/evaluation_records.hpp"
 #include "app/interrupt.hpp"
+#include "app/outdated.hpp"
 #include "core/error.hpp"
 #include "core/progress.hpp"
 #include "store/database.hpp"
@@ -120,6 +121,7 @@ class Run {
     OutlierRun result;
     describe(result.run, plan);
     result.rows.schemes = scheme_records(request_.schemes);
+    bring_up_to_date(request_.common);
     Database database = Database::open(request_.common.db);  // only now: bad input leaves no file behind
     const OutlierResult measured = measure(job, plan);
     for (const SiteOutliers& site : measured.sites) {
