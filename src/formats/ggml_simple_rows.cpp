@@ -28,20 +28,33 @@ QUANTMAP_INLINE float largest_magnitude(const float* x) {
   return std::bit_cast<float>(largest);
 }
 
-// signed_maximum() without a dependence between values: the largest above and below zero; of two that are
-// equal the first counts.
-QUANTMAP_INLINE float signed_maximum_of_32(const float* x) {
-  std::int32_t above =
-      0;  // as integers, negative floats are negative, and so are the others when turned round
-  std::int32_t below = 0;
-  for (int i = 0; i < 32; ++i) {
-    const auto bits = std::bit_cast<std::int32_t>(x[i]);
-    const std::int32_t turned = bits ^ static_cast<std::int32_t>(0x80000000U);
-    above = bits > above ? bits : above;
-    below = turned > below ? turned : below;
+// signed_maximum() of each block of 32 without a dependence between values: the largest above and below zero;
+// of two that are equal the first counts.
+QUANTMAP_INLINE void signed_maxima_of_32(const float* x, std::int64_t blocks, float* largest) {
+  std::int32_t above[kMostBlocks];
+  std::int32_t below[kMostBlocks];
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    std::int32_t up =
+        0;  // as integers, negative floats are negative, and so are the others when turned round
+    std::int32_t down = 0;
+    for (std::int64_t i = 32 * b; i < 32 * (b + 1); ++i) {
+      const auto bits = std::bit_cast<std::int32_t>(x[i]);
+      const std::int32_t turned = bits ^ static_cast<std::int32_t>(0x80000000U);
+      up = bits > up ? bits : up;
+      down = turned > down ? turned : down;
+    }
+    above[b] = up;
+    below[b] = down;
   }
-  if (above == below) return signed_maximum(x, 32);
-  return above > below ? std::bit_cast<float>(above) : -std::bit_cast<float>(below);
+  std::int32_t equal = 0;
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    const auto sign = static_cast<std::int32_t>(0x80000000U);
+    largest[b] = std::bit_cast<float>(above[b] > below[b] ? above[b] : below[b] | sign);
+    equal |= above[b] == below[b] ? 1 : 0;
+  }
+  if (equal == 0) return;
+  for (std::int64_t b = 0; b < blocks; ++b)
+    if (above[b] == below[b]) largest[b] = signed_maximum(x + 32 * b, 32);
 }
 
 // d = numerator / divisor, its inverse for the codes, and its FP16 for what they decode to.
@@ -61,7 +74,7 @@ QUANTMAP_INLINE void round_signed(const float* x, std::int64_t n, float* y) {
   float inverse[kMostBlocks];
   float stored[kMostBlocks];
   const std::int64_t blocks = n / 32;
-  for (std::int64_t b = 0; b < blocks; ++b) largest[b] = signed_maximum_of_32(x + 32 * b);
+  signed_maxima_of_32(x, blocks, largest);
   scales_of(largest, blocks, -kHalf, inverse, stored);
   for (std::int64_t b = 0; b < blocks; ++b) {
     for (std::int64_t i = 32 * b; i < 32 * (b + 1); ++i) {
@@ -99,13 +112,17 @@ QUANTMAP_INLINE void round_offset(const float* x, std::int64_t n, float* y) {
   }
 }
 
-// rounded_away() as a float, for |value| < 2^22: to the nearest, and at a tie that went to zero one up.
+// rounded_away() as a float, for |value| < 2^22: the greatest float below 1/2 is added to the magnitude and
+// the fraction dropped. At a tie the sum lies halfway below the next whole number and rounds up to it; short
+// of a tie it does not reach it.
 QUANTMAP_INLINE float rounded_away_float(float value, float lowest, float highest) {
-  const float a = magnitude(value);
-  const float even = nearest_float(a);
-  const float nearest = even + (a - even >= 0.5F ? 1.0F : 0.0F);
-  const std::uint32_t sign = std::bit_cast<std::uint32_t>(value) & 0x80000000U;
-  const float code = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) | sign) + 0.0F;  // never -0
+  constexpr float kBelowHalf = 0x1.FFFFFEp-2F;
+  constexpr std::int32_t kLimit = 0x4A800000;  // 2^22; also for what is not finite, whose block is none
+  const auto bits = std::bit_cast<std::int32_t>(value);
+  const std::int32_t size = (bits & 0x7FFFFFFF) < kLimit ? bits & 0x7FFFFFFF : kLimit;
+  const auto nearest = static_cast<float>(static_cast<int>(std::bit_cast<float>(size) + kBelowHalf));
+  const std::int32_t sign = bits & static_cast<std::int32_t>(0x80000000U);
+  const float code = std::bit_cast<float>(std::bit_cast<std::int32_t>(nearest) | sign) + 0.0F;  // never -0
   return bounded(code, lowest, highest);
 }
 
