@@ -49,6 +49,25 @@ __device__ __forceinline__ T* dynamic_shared(std::int64_t offset, std::int64_t) 
   return reinterpret_cast<T*>(dynamic_memory + offset);
 }
 
+// Device memory for as long as it lives, in the order of the stream.
+template <class T>
+class Scratch {
+ public:
+  Scratch(std::int64_t count, Stream stream) : stream_(static_cast<cudaStream_t>(stream.handle)) {
+    const auto bytes = static_cast<std::size_t>(count > 0 ? count : 1) * sizeof(T);
+    if (const cudaError_t status = cudaMallocAsync(&data_, bytes, stream_); status != cudaSuccess)
+      fail("CUDA", "", std::string("no memory for a kernel: ") + cudaGetErrorString(status));
+  }
+  ~Scratch() { cudaFreeAsync(data_, stream_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+  cudaStream_t stream_;
+};
+
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::int64_t shared_bytes, Stream stream,
             const Arguments&... arguments) {

@@ -9,6 +9,12 @@ void compare(const float* logits, std::int64_t stride, const float* reference_lo
              std::int64_t vocabulary, const ReferenceRow* references, TokenScore* out, Stream stream);
 void difference(const float* x, const float* y, std::int64_t rows, std::int64_t cols, RowDifference* out,
                 Stream stream);
+void encode(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+            const TensorRange* range, const EncodedArrays& out, QuantCounts* counts, Stream stream);
+void quantize_dequantize(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+                         float* out, const TensorRange* range, QuantCounts* counts, Stream stream);
+void quantize_error(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+                    const TensorRange* range, RowDifference* errors, QuantCounts* counts, Stream stream);
 void moments(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
 void reference_rows(const float* logits, std::int64_t stride, const std::int32_t* targets,
                     std::int64_t tokens, std::int64_t vocabulary, ReferenceRow* out, Stream stream);
@@ -25,6 +31,9 @@ const DeviceKernels& kernels() {
       .attention = attention,
       .compare = compare,
       .difference = difference,
+      .encode = encode,
+      .quantize_dequantize = quantize_dequantize,
+      .quantize_error = quantize_error,
       .moments = moments,
       .reference_rows = reference_rows,
       .rms_norm = rms_norm,

@@ -13,10 +13,22 @@ struct Stream {
 };
 
 struct AttentionInput;
+struct QuantCounts;
+struct QuantSpec;
 struct ReferenceRow;
 struct RowDifference;
 struct RowMoments;
+struct TensorRange;
 struct TokenScore;
+
+// Fields of Encoded (formats/encoded.hpp) in device memory; null: not wanted, or not of the format.
+struct EncodedArrays {
+  std::int32_t* codes = nullptr;
+  float* scales = nullptr;
+  std::int32_t* zero_points = nullptr;
+  std::uint8_t* block_scales = nullptr;
+  float* tensor_scale = nullptr;  // one
+};
 
 struct DeviceKernels {
   // attention() without scratch: all pointers of the input are device memory. head_dim at most 256.
@@ -29,6 +41,14 @@ struct DeviceKernels {
   // row_difference() of each row; x, y: [rows][cols], out: [rows].
   void (*difference)(const float* x, const float* y, std::int64_t rows, std::int64_t cols, RowDifference* out,
                      Stream stream);
+  // These three: spec and range lie in the host's memory; counts (one, added to; null: not wanted) do not.
+  // Refused: GGUF blocks, double quantization, the method mse.
+  void (*encode)(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+                 const TensorRange* range, const EncodedArrays& out, QuantCounts* counts, Stream stream);
+  void (*quantize_dequantize)(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+                              float* out, const TensorRange* range, QuantCounts* counts, Stream stream);
+  void (*quantize_error)(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
+                         const TensorRange* range, RowDifference* errors, QuantCounts* counts, Stream stream);
   // row_moments() of each row.
   void (*moments)(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
   // reference_row() of each token.

@@ -9,6 +9,7 @@
 //     no barrier in between.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <source_location>
@@ -106,6 +107,11 @@ inline int __all_sync(unsigned mask, int predicate,
   return emulation::ballot(mask, predicate != 0, at) == mask;
 }
 
+// Of global memory. Integers only: their sum does not depend on the order of blocks.
+inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long value) {
+  return std::atomic_ref(*at).fetch_add(value);
+}
+
 template <class T>
 T __ldg(const T* at) {
   return *at;
@@ -126,5 +132,20 @@ void launch(void (*kernel)(Parameters...), emulation::GridAt grid, dim3 block, s
   const auto body = [kernel](const Parameters&... values) { return [=] { kernel(values...); }; };
   emulation::run_grid(grid, block, shared_bytes, body(static_cast<Parameters>(arguments)...));
 }
+
+// Device memory for as long as it lives, in the order of the stream.
+template <class T>
+class Scratch {
+ public:
+  Scratch(std::int64_t count, Stream)
+      : data_(static_cast<T*>(emulation::allocate(count * static_cast<std::int64_t>(sizeof(T))))) {}
+  ~Scratch() { emulation::release(data_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  T* data_;
+};
 
 }  // namespace quantmap

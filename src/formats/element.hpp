@@ -15,10 +15,9 @@
 
 namespace quantmap {
 
-// Calls body with a Minifloat or the MxInt8 that the element is: `with_float(e, [&](auto element) { … })`.
-// Inlined, so that vectorized functions may call it.
+// Calls body with the Minifloat that the element is.
 template <class Body>
-QUANTMAP_INLINE auto with_float(Element element, Body&& body) {
+QUANTMAP_INLINE auto with_minifloat(Element element, Body&& body) {
   switch (element) {
     case Element::e4m3:
       return body(Fp8E4M3{});
@@ -31,14 +30,19 @@ QUANTMAP_INLINE auto with_float(Element element, Body&& body) {
     case Element::e2m1:
       return body(Fp4E2M1{});
     case Element::mx_int8:
-      return body(MxInt8{});
     case Element::integer:
     case Element::nf4:
     case Element::bnb_fp4:
     case Element::other:
       break;
   }
-  throw std::logic_error("not a float element");
+  throw std::logic_error("not a small float");
+}
+// Calls body with a Minifloat or the MxInt8 that the element is: `with_float(e, [&](auto element) { … })`.
+// Inlined, so that vectorized functions may call it.
+template <class Body>
+QUANTMAP_INLINE auto with_float(Element element, Body&& body) {
+  return element == Element::mx_int8 ? body(MxInt8{}) : with_minifloat(element, body);
 }
 
 // The same for tables of levels.

@@ -4,39 +4,12 @@
 
 #include "formats/clip.hpp"
 #include "formats/encoded_kinds.hpp"
+#include "formats/tiling.hpp"
 
 namespace quantmap {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
-
-// Which scale a value belongs to: the tiles (band x run) that share one.
-struct Tiling {
-  std::int64_t band, run, across;
-  Tiling(const QuantSpec& spec, std::int64_t rows, std::int64_t cols) : band(1), run(cols) {
-    switch (spec.granularity) {
-      case Granularity::tensor:
-        band = rows;
-        break;
-      case Granularity::column:
-        band = rows, run = 1;
-        break;
-      case Granularity::group:
-        run = spec.group;
-        break;
-      case Granularity::tile:
-        band = spec.tile_rows, run = spec.tile_cols;
-        break;
-      case Granularity::row:
-      case Granularity::own:
-        break;
-    }
-    across = ceil_div(cols, run);
-  }
-  std::int64_t index(std::int64_t row, std::int64_t col) const { return row / band * across + col / run; }
-};
 
 Extent extent_of_range(const TensorRange& range) { return {range.min, range.max, range.nonfinite > 0}; }
 
@@ -69,7 +42,7 @@ void encode_scaled(Encoded& e, const float* x, const TensorRange* range) {
   const QuantSpec& spec = e.spec;
   const bool integer = spec.format->kind == FormatKind::integer;
   const Tiling tiling(spec, e.rows, e.cols);
-  std::vector<Extent> extents(static_cast<std::size_t>(ceil_div(e.rows, tiling.band) * tiling.across));
+  std::vector<Extent> extents(static_cast<std::size_t>(tiling.count()));
   for (std::int64_t i = 0; i < e.rows * e.cols; ++i) {
     if (!std::isfinite(x[i])) ++e.counts.nonfinite;
     widen(extents[static_cast<std::size_t>(tiling.index(i / e.cols, i % e.cols))], x[i]);

@@ -17,17 +17,19 @@ struct MxInt8 {
   static constexpr bool kNegativeZero = false;
   static constexpr float kMax = 127.0F / 64;
 
-  static float decode(std::uint32_t code) {
+  QUANTMAP_HD static float decode(std::uint32_t code) {
     return static_cast<float>(static_cast<std::int8_t>(static_cast<std::uint8_t>(code))) / 64;
   }
   // Beyond the range and Inf: the largest number; NaN: the largest, as the other elements without a NaN.
-  static std::uint32_t encode_saturating(float x) {
+  QUANTMAP_HD static std::uint32_t encode_saturating(float x) {
     const float units = std::nearbyint(x * 64);
     const float held = units < -127.0F ? -127.0F : units > 127.0F || std::isnan(units) ? 127.0F : units;
     return static_cast<std::uint8_t>(static_cast<std::int8_t>(held));
   }
   // As Minifloat::round_magnitude: 2^17 is where a float's last place is 1/64.
-  static QUANTMAP_INLINE float round_magnitude(float magnitude) { return (magnitude + 0x1p17F) - 0x1p17F; }
+  QUANTMAP_HD static QUANTMAP_INLINE float round_magnitude(float magnitude) {
+    return (magnitude + 0x1p17F) - 0x1p17F;
+  }
 };
 
 }  // namespace quantmap

@@ -15,16 +15,18 @@ namespace quantmap {
 inline constexpr std::int64_t kNvfp4Block = 16;
 
 // g = fl(amax / 2688), 2688 = 6 * 448; 1 where that is zero.
-constexpr float nvfp4_tensor_scale(float amax) {
+QUANTMAP_HD constexpr float nvfp4_tensor_scale(float amax) {
   const float g = amax / 2688.0F;
   return g > 0 ? g : 1.0F;
 }
 
 // The tensor maximum under which a tensor scale is 1: `noglobal`.
-constexpr float nvfp4_unit_amax(bool four_over_six) { return four_over_six ? 6.0F * 256.0F : 2688.0F; }
+QUANTMAP_HD constexpr float nvfp4_unit_amax(bool four_over_six) {
+  return four_over_six ? 6.0F * 256.0F : 2688.0F;
+}
 
 // E4M3(min(448, fl(fl(amax_b / 6) / g))).
-constexpr std::uint32_t nvfp4_block_scale(float block_amax, float g) {
+QUANTMAP_HD constexpr std::uint32_t nvfp4_block_scale(float block_amax, float g) {
   return Fp8E4M3::encode_saturating(std::min(448.0F, block_amax / 6.0F / g));
 }
 
@@ -36,25 +38,25 @@ struct FourOverSix {
   float encode_scale;  // S
   float decode_scale;  // D
 
-  constexpr explicit FourOverSix(float tensor_amax)
+  QUANTMAP_HD constexpr explicit FourOverSix(float tensor_amax)
       : amax(tensor_amax),
         encode_scale(tensor_amax > 0 ? std::min(kSixM / tensor_amax, std::numeric_limits<float>::max())
                                      : 1.0F),
         decode_scale(1.0F / encode_scale) {}
 
   // The candidates: s6 maps the block's maximum to 6, s4 to 4.
-  constexpr std::uint32_t six(float block_amax) const {
+  QUANTMAP_HD constexpr std::uint32_t six(float block_amax) const {
     return Fp8E4M3::encode_saturating(std::min(448.0F, block_amax / 6.0F * encode_scale));
   }
-  constexpr std::uint32_t four(float block_amax) const {
+  QUANTMAP_HD constexpr std::uint32_t four(float block_amax) const {
     return Fp8E4M3::encode_saturating(std::min(448.0F, 1.5F * (block_amax / 6.0F * encode_scale)));
   }
   // What x is multiplied with under the scale s.
-  constexpr float encoder(float s) const {
+  QUANTMAP_HD constexpr float encoder(float s) const {
     return std::min(1.0F / (s * decode_scale), std::numeric_limits<float>::max());
   }
   // The value that the choice compares with x; the stored one decodes as fl(q * s) / S.
-  constexpr float compared(float q, float s) const { return q * s * amax / kSixM; }
+  QUANTMAP_HD constexpr float compared(float q, float s) const { return q * s * amax / kSixM; }
 };
 
 }  // namespace quantmap

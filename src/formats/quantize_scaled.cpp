@@ -7,6 +7,7 @@
 #include "formats/clip.hpp"
 #include "formats/extent.hpp"
 #include "formats/quantize_job.hpp"
+#include "formats/scale_rule.hpp"
 
 namespace quantmap {
 namespace {
@@ -87,7 +88,8 @@ void tiled(const Job& job, std::int64_t band, std::int64_t run) {
   std::vector<std::int32_t> lo(across), hi(across);
   std::vector<RunScale> runs(across);
   std::vector<float> tile;
-  const ScaledRow how{multiplies_by_inverse(job.spec), job.decode};
+  const ScaleRule rule = scale_rule(job.spec);
+  const ScaledRow how{rule.multiply, job.decode};
   float* outer = job.outer;
   for (std::int64_t top = 0; top < job.rows; top += band) {
     const std::int64_t bottom = std::min(job.rows, top + band);
@@ -101,7 +103,7 @@ void tiled(const Job& job, std::int64_t band, std::int64_t run) {
       const Extent extent = extent_of(lo[k], hi[k]);
       runs[k] = job.spec.method == Method::mse
                     ? clipped(job, extent, {top, bottom, static_cast<std::int64_t>(k) * run, run}, tile)
-                    : run_scale(job.spec, extent);
+                    : run_scale(rule, extent);
       nonfinite |= extent.nonfinite;
       job.counts.zero_groups += runs[k].zero_group ? 1 : 0;
       if (outer) *outer++ = runs[k].scale;

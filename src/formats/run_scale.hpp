@@ -25,9 +25,7 @@ struct RunScale {
   bool zero_group = false;        // nothing to scale by: scale 1, codes 0
 };
 
-RunScale integer_scale(const QuantSpec& spec, const Extent& extent);
-RunScale minifloat_scale(const QuantSpec& spec, const Extent& extent);
-RunScale run_scale(const QuantSpec& spec, const Extent& extent);  // by the format's kind
+RunScale run_scale(const QuantSpec& spec, const Extent& extent);  // scale_rule.hpp
 
 // Whether x is multiplied by fl(1/s) (the KV cache's per-token-head rule, section 7) or divided by s.
 bool multiplies_by_inverse(const QuantSpec& spec);

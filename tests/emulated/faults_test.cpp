@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "emulated/device.hpp"
+#include "formats/samples.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/difference/difference.hpp"
 #include "kernels/divergence/divergence.hpp"
@@ -97,12 +98,56 @@ std::vector<float> run_swiglu(const DeviceKernels& kernels) {
   return out.host();
 }
 
+// Errors, values and counts. The largest values are the last of their rows and blocks.
+std::vector<float> run_quantizer(const DeviceKernels& kernels, const QuantSpec& spec) {
+  std::vector<float> values = make_input(kNormal, 3 * 320, 1);
+  for (std::size_t i = 15; i < values.size(); i += 16) values[i] = 5 + static_cast<float>(i) / 1000;
+  const Device<float> x(values), out(3 * 320);
+  const Device<RowDifference> errors(3);
+  const Device<QuantCounts> counts(std::vector<QuantCounts>(1));
+  kernels.quantize_error(spec, 3, 320, x.data(), nullptr, errors.data(), counts.data(), {});
+  kernels.quantize_dequantize(spec, 3, 320, x.data(), out.data(), nullptr, nullptr, {});
+  std::vector<float> written = out.host();
+  for (const RowDifference& d : errors.host())
+    append(written, {d.error2, d.reference2, d.value2, d.dot, d.max_error, d.amax});
+  append(written, {static_cast<double>(counts.host()[0].saturated)});
+  return written;
+}
+std::vector<float> run_int4_groups(const DeviceKernels& kernels) {
+  return run_quantizer(kernels, spec_of("int4", Granularity::group, 32));
+}
+std::vector<float> run_int8_columns(const DeviceKernels& kernels) {
+  return run_quantizer(kernels, spec_of("int8", Granularity::column));
+}
+std::vector<float> run_fp8_tensor(const DeviceKernels& kernels) {
+  return run_quantizer(kernels, spec_of("fp8_e4m3", Granularity::tensor));
+}
+std::vector<float> run_mxfp4(const DeviceKernels& kernels) {
+  return run_quantizer(kernels, spec_of("mxfp4"));
+}
+std::vector<float> run_nvfp4(const DeviceKernels& kernels) {
+  return run_quantizer(kernels, spec_of("nvfp4"));
+}
+std::vector<float> run_nvfp4_4over6(const DeviceKernels& kernels) {
+  QuantSpec spec = spec_of("nvfp4");
+  spec.four_over_six = true;
+  return run_quantizer(kernels, spec);
+}
+std::vector<float> run_nf4(const DeviceKernels& kernels) { return run_quantizer(kernels, spec_of("nf4")); }
+
 // clang-format off
 constexpr Row kRows[] = {
     {"attention", run_attention, true, true, true},
     {"difference", run_difference, true, true, true},
     {"divergence", run_divergence, true, true, true},
     {"moments", run_moments, true, true, true},
+    {"quantize_int4_groups", run_int4_groups, true, true, true},
+    {"quantize_int8_columns", run_int8_columns, true, true, true},
+    {"quantize_fp8_tensor", run_fp8_tensor, true, true, true},
+    {"quantize_mxfp4", run_mxfp4, true, true, true},
+    {"quantize_nvfp4", run_nvfp4, true, true, true},
+    {"quantize_nvfp4_4over6", run_nvfp4_4over6, true, true, true},
+    {"quantize_nf4", run_nf4, true, true, true},
     {"rms_norm", run_rms_norm, true, true, true},
     {"rope", run_rope, true, false, false},
     {"swiglu", run_swiglu, true, false, false},
