@@ -148,16 +148,23 @@
   // Answer ------------------------------------------------------------------------------------------------------
   const isReference = row => row.position === 0;
   const bits = row => isReference(row) ? 16 : row.bpw_quantized == null ? 16 : row.bpw_quantized;
+  const cacheTokens = 32768;
+  const axes = {
+    bytes: {name: 'bytes of weights', title: 'bytes of weights, whole model', of: row => row.weight_bytes},
+    both: {name: 'weights and KV cache', title: `bytes of weights and of ${cacheTokens} cached tokens`,
+      of: row => row.weight_bytes == null || row.kv_bytes_per_token == null ? null : row.weight_bytes + cacheTokens * row.kv_bytes_per_token},
+    bits: {name: 'bits per weight', title: 'bits per quantized weight, scales counted', of: bits},
+  };
   function drawPareto(parent, evaluation, axis) {
     parent.textContent = '';
-    const x = axis === 'bits' ? bits : row => row.weight_bytes;
+    const x = axes[axis].of, title = axes[axis].title;
     const rows = evaluation.rows.filter(row => !isReference(row) && !row.noise_floor && row.kl > 0 && x(row) != null);
     if (!rows.length) { note(parent, 'No scheme has a KL above 0 and a size: nothing to plot.'); return; }
     const reference = evaluation.rows.find(isReference);
     const width = roomOf(parent), height = width < 560 ? 320 : 400;
     const m = {top: 14, right: 16, bottom: 44, left: 78};
-    const svg = svgIn(parent, width, height, `Pareto plot of ${rows.length} schemes: ${axis === 'bits'
-      ? 'bits per quantized weight' : 'bytes of weights'} against KL. The table of schemes has the same numbers.`)
+    const svg = svgIn(parent, width, height, `Pareto plot of ${rows.length} schemes: ${title} against KL. ` +
+      'The table of schemes has the same numbers.')
       .attr('data-plot', 'pareto');
     const low = row => row.kl_low > 0 ? row.kl_low : row.kl / 2;
     const extent = d3.extent(rows.map(x).concat(reference && x(reference) != null ? [x(reference)] : []));
@@ -176,7 +183,7 @@
     svg.append('g').attr('class', 'quiet').attr('transform', `translate(${m.left},0)`)
       .call(d3.axisLeft(sy).tickValues(ticks).tickFormat(three)).select('.domain').remove();
     svg.append('text').attr('class', 'quiet').attr('x', width - m.right).attr('y', height - 8).attr('text-anchor', 'end')
-      .text(axis === 'bits' ? 'bits per quantized weight, scales counted' : 'bytes of weights, whole model');
+      .text(title);
     svg.append('text').attr('class', 'quiet').attr('x', 14).attr('y', height / 2).attr('text-anchor', 'middle')
       .attr('transform', `rotate(-90 14 ${height / 2})`).text('KL, nats per token (log)');
     if (data.max_kl > sy.domain()[0]) {
@@ -193,18 +200,21 @@
     const marks = svg.append('g').selectAll('g').data(rows).join('g').attr('class', 'mark');
     marks.filter(row => row.kl_high != null).append('line').attr('x1', row => sx(x(row))).attr('x2', row => sx(x(row)))
       .attr('y1', row => sy(low(row))).attr('y2', row => sy(row.kl_high)).style('stroke', 'var(--ink)');
+    const picked = rows.filter(row => row.position === evaluation.pick);
+    marks.filter(row => picked.includes(row)).append('circle').attr('class', 'ring').attr('cx', row => sx(x(row)))
+      .attr('cy', row => sy(row.kl)).attr('r', 9);
     marks.append('circle').attr('cx', row => sx(x(row))).attr('cy', row => sy(row.kl)).attr('r', 5)
       .style('fill', row => onFront.has(row) ? 'var(--accent)' : 'var(--ground)').style('stroke', 'var(--accent)')
       .attr('stroke-width', 1.5);
     hover(marks, row => `${row.scheme}\nKL ${withError(row.kl, row.kl_stderr)} nats (± one standard error)\n95 %: ${
       three(row.kl_low)} to ${three(row.kl_high)}\n${bits(row)} bits per weight, ${size(row.weight_bytes)}; KV ${
       cache(row.kv_bytes_per_token)} a token`);
-    // Labels where there is room: the front first.
+    // Labels where there is room: the answer's scheme and the front first.
     const taken = rows.map(row => ({l: sx(x(row)) - 6, r: sx(x(row)) + 6, t: sy(row.kl) - 6, b: sy(row.kl) + 6}));
     const free = box => box.l >= m.left && box.r <= width - 2 && box.t >= 0 && box.b <= height - m.bottom &&
       !taken.some(o => box.l < o.r && box.r > o.l && box.t < o.b && box.b > o.t);
     let unlabelled = 0;
-    for (const row of front.concat(rows.filter(r => !onFront.has(r)).sort((a, b) => a.kl - b.kl))) {
+    for (const row of new Set([...picked, ...front, ...rows.slice().sort((a, b) => a.kl - b.kl)])) {
       const name = shorten(row.scheme, 150), w = textWidth(name), cx = sx(x(row)), cy = sy(row.kl);
       const places = [[cx + 7, cy - 8, 'start'], [cx + 9, cy + 4, 'start'], [cx + 7, cy + 16, 'start'], [cx - 9, cy + 4, 'end'],
         [cx - 7, cy - 8, 'end'], [cx - 7, cy + 16, 'end']];
@@ -213,12 +223,14 @@
       if (!place) { ++unlabelled; continue; }
       taken.push(boxOf(place));
       svg.append('text').attr('x', place[0]).attr('y', place[1]).attr('text-anchor', place[2]).text(name)
-        .attr('class', 'label');
+        .attr('class', picked.includes(row) ? 'label pick' : 'label');
     }
-    note(parent, `Lower left is better. Filled: no other scheme is both smaller and closer to the reference. Bars: 95 % ` +
+    note(parent, `Lower left is better. Filled: no other scheme is both smaller and closer to the reference.${
+      picked.length ? ' Ringed: the answer.' : ''} Bars: 95 % ` +
       `intervals of the mean (Student's t over ${rows[0].windows} windows, ${rows[0].tokens_scored} tokens)` +
       `${reference && x(reference) != null ? `; the reference has KL 0 at ${axis === 'bits' ? '16 bits' : size(x(reference))}` : ''}` +
-      `${unlabelled ? `; ${unlabelled} names without room: point at the marks` : ''}.`);
+      `${axis === 'bytes' && rows.some(row => row.kv_bytes_per_token !== rows[0].kv_bytes_per_token) ? '; the bytes of the cache are not in it' : ''}` +
+      `${unlabelled ? `; without room for a name: ${unlabelled} (point at the marks)` : ''}.`);
   }
 
   function recoveryOf(evaluation) {  // scheme position → mean over tasks of accuracy over the reference's
@@ -287,7 +299,7 @@
     const words = add(body, 'div');
     const plotControls = add(pareto, 'div');
     add(plotControls, 'h3', 'Size against damage');
-    const axes = add(plotControls, 'div', null, {class: 'controls'});
+    const axisControls = add(plotControls, 'div', null, {class: 'controls'});
     const plot = add(pareto, 'div');
     const draw = () => {
       words.textContent = '';
@@ -302,7 +314,7 @@
       });
       box.value = evaluation.run;
     }
-    select(axes, 'Size as', [['bytes', 'bytes of weights'], ['bits', 'bits per weight']], value => { axis = value; drawPareto(plot, evaluation, axis); });
+    select(axisControls, 'Size as', Object.entries(axes).map(([key, {name}]) => [key, name]), value => { axis = value; drawPareto(plot, evaluation, axis); });
     draw();
     redraws.push(() => drawPareto(plot, evaluation, axis));
   }
@@ -346,9 +358,10 @@
     const all = [];
     rows.forEach((row, r) => { for (let l = 0; l < layers; ++l) all.push({r, l, row, v: cells(row, l)}); });
     const positive = all.filter(c => c.v > 0).map(c => c.v);
-    const [low, high] = positive.length ? d3.extent(positive) : [1, 1];
+    // A factor of 4 at least: less would show a difference of nothing as black and white.
+    const [least, high] = positive.length ? d3.extent(positive) : [1, 1], low = Math.min(least, high / 4);
     const shade = share => `color-mix(in oklab, var(--hot) ${(100 * share).toFixed(1)}%, var(--cold))`;
-    const place = v => high > low ? Math.log(v / low) / Math.log(high / low) : 1;
+    const place = v => Math.log(v / low) / Math.log(high / low);
     const colour = c => c.v === 0 ? 'var(--ground)' : shade(place(c.v));
     const text = c => `${c.row.name}, layer ${c.l}: ${c.v == null ? 'not measured or undefined' : `${three(c.v)} ${unit}`}`;
     const marks = svg.append('g').selectAll('rect').data(all.filter(c => c.v != null)).join('rect')
@@ -480,9 +493,9 @@
         {name: 'scheme', of: d => d.scheme, text: true}, {name: 'site', of: d => siteName(d.map), text: true},
         {name: 'layer', of: d => String(d.layer), by: d => d.layer},
         {name: 'median row', of: d => three(d.v), by: d => d.v}, {name: 'pooled', of: d => three(d.pooled), by: d => d.pooled},
-        {name: 'residual stream at the end', of: d => three(d.end), by: d => d.end},
+        ...(ends ? [{name: 'residual stream at the end', of: d => three(d.end), by: d => d.end}] : []),
       ], rows, {order: 3, down: true});
-      note(worstBody, 'Relative errors of that place alone (local), and of the residual stream after the last layer (total). ' +
+      note(worstBody, `Relative errors of that place alone (local)${ends ? ', and of the residual stream after the last layer (total)' : ''}. ` +
         'A median of 1 means that the typical row is lost.');
     };
     fillScopes();

@@ -98,6 +98,7 @@ class PageTest(unittest.TestCase):
         self.assertTrue(words.startswith('Take ') or words.startswith('Keep the reference'), words)
         self.assertEqual(self.value('document.querySelector("#schemes tr.pick th").textContent'), words[5:].split(':')[0])
         self.assertLess(self.value('document.querySelector(".verdict").getBoundingClientRect().bottom'), 400)
+        self.assertEqual(self.value('document.querySelector("[data-plot=pareto] .ring").__data__.scheme'), words[5:].split(':')[0])
 
     def test_tables_sort_by_click_and_by_keyboard(self):
         self.browser.open(self.page)
@@ -150,6 +151,18 @@ class PageTest(unittest.TestCase):
         self.assertEqual(len(seen), 3)
         self.assertEqual(self.value(BAD_NUMBERS), [])
 
+    def test_size_is_bytes_of_weights_or_with_the_cache_or_bits(self):
+        self.browser.open(self.page)
+        seen = set()
+        for choice in ('bytes', 'both', 'bits'):
+            self.value('''(() => { const box = document.querySelector('#pareto select');
+              box.value = '%s';
+              box.dispatchEvent(new Event('change')); })()''' % choice)
+            self.assertEqual(self.value(count('[data-plot=pareto] .mark')), SCHEMES)
+            seen.add(self.value('[...document.querySelectorAll(".mark circle:last-child")].map(e => e.getAttribute("cx")).join()'))
+        self.assertEqual(len(seen), 3)
+        self.assertEqual(self.value(BAD_NUMBERS), [])
+
     def test_what_looks_like_markup_stays_text(self):
         self.browser.open(self.hostile)
         self.assertIn(databases.HOSTILE, self.value('document.querySelector("h1").textContent'))
@@ -185,7 +198,8 @@ class PageTest(unittest.TestCase):
         self.browser.screenshot(os.path.join(self.shots, 'large.png'))
 
     def test_it_prints_dark_on_white_without_controls(self):
-        self.browser.open(self.page, dark=True, media='print')
+        self.browser.open(self.page, width=700, dark=True, media='print')  # A4 or letter, less margins
+        self.assertLessEqual(self.value('document.querySelector("#schemes table").offsetWidth'), 700, 'columns would be cut off')
         self.assertEqual(self.value('getComputedStyle(document.body).backgroundColor'), 'rgb(255, 255, 255)')
         self.assertEqual(self.value('getComputedStyle(document.body).color'), 'rgb(0, 0, 0)')
         self.assertEqual(self.value('[...document.querySelectorAll("select, nav")].filter(e => e.checkVisibility()).length'), 0)
