@@ -556,7 +556,10 @@
         if (shown.length < ends.length) note(body, `${shown.length} of ${ends.length} names have room; point at a line for its name.`);
       } else {
         const key = add(body, 'p', null, {class: 'note'});
-        for (const line of lines) { const item = add(key, 'span', `— ${line.name}  `); item.style.color = line.pen.colour; }
+        for (const line of lines) {
+          add(key, 'span', `— ${line.name}`, {class: 'key'}).style.color = line.pen.colour;
+          key.append(' ');
+        }
       }
       note(body, `The residual stream after each layer against the reference's (${runName(errors.run)}).`);
       asTable(body, 'Error of the residual stream', [{name: 'scheme', of: p => p.name, text: true}, {name: 'layer', of: p => String(p.l), by: p => p.l},
@@ -679,7 +682,12 @@
       .style('stroke', row => penOf(schemes.indexOf(row.scheme)).colour).attr('stroke-width', 1.5);
     hover(marks, row => `${row.scheme}, ${row.task}: ${withError(100 * row.acc, 100 * (row.acc_stderr || 0))} % of ${row.items} items; ${row.flips} flips`);
     const key = add(parent, 'p', null, {class: 'note'});
-    schemes.forEach((name, i) => { add(key, 'span', '● ').style.color = penOf(i).colour; add(key, 'span', `${name}   `); });
+    schemes.forEach((name, i) => {
+      const item = add(key, 'span', null, {class: 'key'});
+      add(item, 'span', '● ').style.color = penOf(i).colour;
+      add(item, 'span', name);
+      key.append(' ');
+    });
   }
 
   // Provenance --------------------------------------------------------------------------------------------------
