@@ -17,7 +17,7 @@ def executable():
 
 
 class Browser:
-    """One page. `errors` collects uncaught exceptions, console errors and warnings, failed and refused loads;
+    """One page. `errors` collects uncaught exceptions, console errors and warnings, dialogs, failed and refused loads;
     `requests` every URL that the page asked for."""
 
     def __init__(self, timeout=120):
@@ -120,7 +120,7 @@ class Browser:
         with open(path, 'wb') as file:
             file.write(base64.b64decode(data))
 
-    def _call(self, method, session=None, **parameters):
+    def _send(self, method, session, parameters):
         self._number += 1
         message = {'id': self._number, 'method': method, 'params': parameters}
         if session:
@@ -128,10 +128,14 @@ class Browser:
         data = json.dumps(message).encode() + b'\0'
         while data:
             data = data[os.write(self._write, data):]
+        return self._number
+
+    def _call(self, method, session=None, **parameters):
+        number = self._send(method, session, parameters)
         end = time.monotonic() + self.timeout
-        while self._number not in self._answers:
+        while number not in self._answers:
             self._receive(end, method)
-        answer = self._answers.pop(self._number)
+        answer = self._answers.pop(number)
         if 'error' in answer:
             raise RuntimeError(f'{method}: {answer["error"]}')
         return answer['result']
@@ -158,5 +162,8 @@ class Browser:
             self.errors.append(' '.join(str(a.get('value', a.get('description'))) for a in what['args']))
         elif event == 'Log.entryAdded' and what['entry']['level'] in ('error', 'warning'):
             self.errors.append(what['entry']['text'])
+        elif event == 'Page.javascriptDialogOpening':  # it stops the page until it is closed
+            self.errors.append(f'a dialog: {what["message"]}')
+            self._send('Page.handleJavaScriptDialog', self._session, {'accept': False})
         elif event == 'Network.requestWillBeSent':
             self.requests.append(what['request']['url'])

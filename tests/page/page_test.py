@@ -58,7 +58,7 @@ class PageTest(unittest.TestCase):
     def test_the_browser_reports_what_goes_wrong(self):
         """The other tests rest on this: a page with faults has errors."""
         page = os.path.join(self.folder.name, 'faults.html')
-        for fault in ('throw new Error("x")', 'console.error("x")', 'document.body.append(Object.assign(new Image(), {src: "none.png"}))'):
+        for fault in ('throw new Error("x")', 'alert("x")', 'console.error("x")', 'document.body.append(Object.assign(new Image(), {src: "none.png"}))'):
             with open(page, 'w', encoding='utf-8') as file:
                 file.write('<body><script>document.documentElement.dataset.drawn = "true"</script><script>'
                            f'{fault}</script></body>')
