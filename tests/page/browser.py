@@ -113,8 +113,8 @@ class Browser:
 
     def screenshot(self, path, selector=None):
         """The whole page, or one element of it."""
-        clip = self.value('(() => { const b = document.querySelector(%s).getBoundingClientRect(); return {x: b.x + scrollX, '
-                          'y: b.y + scrollY, width: b.width, height: b.height, scale: 1}; })()'
+        clip = self.value('(() => { const b = document.querySelector(%s).getBoundingClientRect(); '
+                          'return {x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: b.height, scale: 1}; })()'
                           % json.dumps(selector or 'html'))
         data = self.call('Page.captureScreenshot', format='png', captureBeyondViewport=True, clip=clip)['data']
         with open(path, 'wb') as file:

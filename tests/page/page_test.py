@@ -58,7 +58,8 @@ class PageTest(unittest.TestCase):
     def test_the_browser_reports_what_goes_wrong(self):
         """The other tests rest on this: a page with faults has errors."""
         page = os.path.join(self.folder.name, 'faults.html')
-        for fault in ('throw new Error("x")', 'alert("x")', 'console.error("x")', 'document.body.append(Object.assign(new Image(), {src: "none.png"}))'):
+        for fault in ('throw new Error("x")', 'alert("x")', 'console.error("x")',
+                      'document.body.append(Object.assign(new Image(), {src: "none.png"}))'):
             with open(page, 'w', encoding='utf-8') as file:
                 file.write('<body><script>document.documentElement.dataset.drawn = "true"</script><script>'
                            f'{fault}</script></body>')
@@ -73,14 +74,16 @@ class PageTest(unittest.TestCase):
                 self.browser.open(self.page, width, dark=dark)
                 self.assertEqual(self.browser.errors, [])
                 self.assertEqual(self.browser.requests, [f'file://{self.page}'])
-                self.assertLessEqual(self.value('document.documentElement.scrollWidth'), width, 'the page itself scrolls sideways')
+                self.assertLessEqual(self.value('document.documentElement.scrollWidth'), width,
+                                     'the page itself scrolls sideways')
 
     def test_every_plot_is_drawn(self):
         self.browser.open(self.page)
         self.assertEqual(self.value('[...document.querySelectorAll("[data-plot]")].map(e => e.dataset.plot)'), list(PLOTS))
         self.assertEqual(self.value(count('[data-plot=pareto] .mark')), SCHEMES)
         self.assertEqual(self.value(count('[data-plot=pareto] .mark line')), SCHEMES, 'error bars')
-        self.assertEqual(self.value(count('[data-plot=heat] .cell')), (SCHEMES - 1) * LAYERS, 'all but the one of the cache alone')
+        self.assertEqual(self.value(count('[data-plot=heat] .cell')), (SCHEMES - 1) * LAYERS,
+                         'all but the one of the cache alone')
         self.assertEqual(self.value(count('[data-plot=growth] .series')), SCHEMES + 1, 'the noise floor too')
         self.assertEqual(self.value(count('[data-plot=key] .cell')), 2 * LAYERS)
         self.assertEqual(self.value(count('[data-plot=value] .cell')), 2 * LAYERS)
@@ -96,9 +99,10 @@ class PageTest(unittest.TestCase):
         self.browser.open(self.page)
         words = self.value('document.querySelector(".verdict").textContent')
         self.assertTrue(words.startswith('Take ') or words.startswith('Keep the reference'), words)
-        self.assertEqual(self.value('document.querySelector("#schemes tr.pick th").textContent'), words[5:].split(':')[0])
+        scheme = words[5:].split(':')[0]
+        self.assertEqual(self.value('document.querySelector("#schemes tr.pick th").textContent'), scheme)
         self.assertLess(self.value('document.querySelector(".verdict").getBoundingClientRect().bottom'), 400)
-        self.assertEqual(self.value('document.querySelector("[data-plot=pareto] .ring").__data__.scheme'), words[5:].split(':')[0])
+        self.assertEqual(self.value('document.querySelector("[data-plot=pareto] .ring").__data__.scheme'), scheme)
 
     def test_tables_sort_by_click_and_by_keyboard(self):
         self.browser.open(self.page)
@@ -137,7 +141,8 @@ class PageTest(unittest.TestCase):
     def test_site_scope_and_metric_are_switched(self):
         self.browser.open(self.page)
         self.value('''window.choose = (name, value) => {
-          const box = [...document.querySelectorAll('#heat label')].find(l => l.textContent.startsWith(name)).querySelector('select');
+          const labels = [...document.querySelectorAll('#heat label')];
+          const box = labels.find(l => l.textContent.startsWith(name)).querySelector('select');
           box.value = value;
           box.dispatchEvent(new Event('change')); }''')
         caption = 'document.querySelector("#heat figcaption").textContent'
@@ -159,7 +164,8 @@ class PageTest(unittest.TestCase):
               box.value = '%s';
               box.dispatchEvent(new Event('change')); })()''' % choice)
             self.assertEqual(self.value(count('[data-plot=pareto] .mark')), SCHEMES)
-            seen.add(self.value('[...document.querySelectorAll(".mark circle:last-child")].map(e => e.getAttribute("cx")).join()'))
+            seen.add(self.value('[...document.querySelectorAll(".mark circle:last-child")]'
+                                '.map(e => e.getAttribute("cx")).join()'))
         self.assertEqual(len(seen), 3)
         self.assertEqual(self.value(BAD_NUMBERS), [])
 
@@ -184,7 +190,8 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.value(count('[data-plot=growth] .series')), 39)
         self.assertEqual(self.value(count('[data-plot=pareto] .mark')), 39)
         self.assertEqual(self.value(BAD_NUMBERS), [])
-        took = self.value('''(() => { const box = [...document.querySelectorAll('#heat select')].find(b => b.options.length > 5);
+        took = self.value('''(() => {
+          const box = [...document.querySelectorAll('#heat select')].find(b => b.options.length > 5);
           const start = performance.now();
           for (const option of [...box.options].slice(0, 5)) {
             box.value = option.value;
@@ -199,17 +206,20 @@ class PageTest(unittest.TestCase):
 
     def test_it_prints_dark_on_white_without_controls(self):
         self.browser.open(self.page, width=700, dark=True, media='print')  # A4 or letter, less margins
-        self.assertLessEqual(self.value('document.querySelector("#schemes table").offsetWidth'), 700, 'columns would be cut off')
+        self.assertLessEqual(self.value('document.querySelector("#schemes table").offsetWidth'), 700,
+                             'columns would be cut off')
         self.assertEqual(self.value('getComputedStyle(document.body).backgroundColor'), 'rgb(255, 255, 255)')
         self.assertEqual(self.value('getComputedStyle(document.body).color'), 'rgb(0, 0, 0)')
-        self.assertEqual(self.value('[...document.querySelectorAll("select, nav")].filter(e => e.checkVisibility()).length'), 0)
+        self.assertEqual(self.value('[...document.querySelectorAll("select, nav")]'
+                                    '.filter(e => e.checkVisibility()).length'), 0)
         self.assertGreater(len(self.browser.call('Page.printToPDF', printBackground=True)['data']), 50_000)
 
     def test_a_screen_reader_finds_names_and_levels(self):
         self.browser.open(self.page)
         nodes = self.browser.call('Accessibility.getFullAXTree')['nodes']
         named = ('button', 'combobox', 'image', 'img', 'table', 'link', 'region', 'navigation')
-        unnamed = [node['role']['value'] for node in nodes if not node['ignored'] and node.get('role', {}).get('value') in named
+        unnamed = [node['role']['value'] for node in nodes
+                   if not node['ignored'] and node.get('role', {}).get('value') in named
                    and not node.get('name', {}).get('value')]
         self.assertEqual(unnamed, [])
         self.assertGreater(sum(node.get('role', {}).get('value') == 'rowheader' for node in nodes), SCHEMES)
