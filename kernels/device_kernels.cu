@@ -15,6 +15,9 @@ void quantize_dequantize(const QuantSpec& spec, std::int64_t rows, std::int64_t 
                          float* out, const TensorRange* range, QuantCounts* counts, Stream stream);
 void quantize_error(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
                     const TensorRange* range, RowDifference* errors, QuantCounts* counts, Stream stream);
+void hadamard(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t size, float* out,
+              Stream stream);
+void peaks(const float* x, std::int64_t rows, std::int64_t cols, RowPeak* out, Stream stream);
 void moments(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
 void reference_rows(const float* logits, std::int64_t stride, const std::int32_t* targets,
                     std::int64_t tokens, std::int64_t vocabulary, ReferenceRow* out, Stream stream);
@@ -34,6 +37,8 @@ const DeviceKernels& kernels() {
       .encode = encode,
       .quantize_dequantize = quantize_dequantize,
       .quantize_error = quantize_error,
+      .hadamard = hadamard,
+      .peaks = peaks,
       .moments = moments,
       .reference_rows = reference_rows,
       .rms_norm = rms_norm,

@@ -18,6 +18,7 @@ struct QuantSpec;
 struct ReferenceRow;
 struct RowDifference;
 struct RowMoments;
+struct RowPeak;
 struct TensorRange;
 struct TokenScore;
 
@@ -49,6 +50,11 @@ struct DeviceKernels {
                               float* out, const TensorRange* range, QuantCounts* counts, Stream stream);
   void (*quantize_error)(const QuantSpec& spec, std::int64_t rows, std::int64_t cols, const float* x,
                          const TensorRange* range, RowDifference* errors, QuantCounts* counts, Stream stream);
+  // size: at most kMostHadamard.
+  void (*hadamard)(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t size, float* out,
+                   Stream stream);
+  // row_peak() of each row: amax and its place.
+  void (*peaks)(const float* x, std::int64_t rows, std::int64_t cols, RowPeak* out, Stream stream);
   // row_moments() of each row.
   void (*moments)(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
   // reference_row() of each token.

@@ -48,6 +48,20 @@ TEST_P(DifferenceOn, OfEqualRowsIsExactlyZero) {
   EXPECT_EQ(d.nonfinite > 0, std::string(GetParam().name) == kNonfinite.name);
 }
 
+TEST_P(DifferenceOn, PeaksAreTheCpus) {
+  for (const std::int64_t cols : {0, 1, 31, 33, 257, 1000}) {
+    const std::vector<float> x = make_input(GetParam(), 2 * cols, 1);
+    const Device<float> in(x);
+    const Device<RowPeak> out(2);
+    emulated::kernels().peaks(in.data(), 2, cols, out.data(), {});
+    for (std::int64_t r = 0; r < 2; ++r) {
+      const RowPeak got = out.host()[static_cast<std::size_t>(r)], want = row_peak(x.data() + r * cols, cols);
+      EXPECT_EQ(got.index, want.index) << cols;
+      EXPECT_EQ(got.value, want.value) << cols;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Emulated, DifferenceOn, ::testing::ValuesIn(kAllInputs),
                          [](const auto& row) { return as_name(row.param.name); });
 

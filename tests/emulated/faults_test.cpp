@@ -72,6 +72,22 @@ std::vector<float> run_divergence(const DeviceKernels& kernels) {
     append(written, {s.nll, s.kl, s.tv, s.delta_p, double(s.top1), double(s.margin_flip), double(s.greedy)});
   return written;
 }
+std::vector<float> run_hadamard(const DeviceKernels& kernels) {
+  const Device<float> x(make_input(kNormal, 2 * 1024, 1)), out(2 * 1024);
+  kernels.hadamard(x.data(), 2, 1024, 512, out.data(), {});
+  return out.host();
+}
+// The peak is the last of an odd lane and of a row.
+std::vector<float> run_peaks(const DeviceKernels& kernels) {
+  std::vector<float> values = make_input(kNormal, 2 * 300, 1);
+  values[299] = -9, values[300 + 31] = 9;
+  const Device<float> x(values);
+  const Device<RowPeak> out(2);
+  kernels.peaks(x.data(), 2, 300, out.data(), {});
+  std::vector<float> written;
+  for (const RowPeak& p : out.host()) append(written, {static_cast<double>(p.index), p.value});
+  return written;
+}
 std::vector<float> run_moments(const DeviceKernels& kernels) {
   const Device<float> x(make_input(kNormal, 3 * 300, 1));
   const Device<RowMoments> out(3);
@@ -140,6 +156,8 @@ constexpr Row kRows[] = {
     {"attention", run_attention, true, true, true},
     {"difference", run_difference, true, true, true},
     {"divergence", run_divergence, true, true, true},
+    {"hadamard", run_hadamard, true, true, false},
+    {"peaks", run_peaks, true, true, true},
     {"moments", run_moments, true, true, true},
     {"quantize_int4_groups", run_int4_groups, true, true, true},
     {"quantize_int8_columns", run_int8_columns, true, true, true},
