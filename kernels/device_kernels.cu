@@ -17,6 +17,8 @@ void quantize_error(const QuantSpec& spec, std::int64_t rows, std::int64_t cols,
                     const TensorRange* range, RowDifference* errors, QuantCounts* counts, Stream stream);
 void hadamard(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t size, float* out,
               Stream stream);
+void percentiles(const float* x, std::int64_t rows, std::int64_t cols, double fraction, float* out,
+                 Stream stream);
 void peaks(const float* x, std::int64_t rows, std::int64_t cols, RowPeak* out, Stream stream);
 void moments(const float* x, std::int64_t rows, std::int64_t cols, RowMoments* out, Stream stream);
 void reference_rows(const float* logits, std::int64_t stride, const std::int32_t* targets,
@@ -38,6 +40,7 @@ const DeviceKernels& kernels() {
       .quantize_dequantize = quantize_dequantize,
       .quantize_error = quantize_error,
       .hadamard = hadamard,
+      .percentiles = percentiles,
       .peaks = peaks,
       .moments = moments,
       .reference_rows = reference_rows,

@@ -53,6 +53,8 @@ struct DeviceKernels {
   // size: at most kMostHadamard.
   void (*hadamard)(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t size, float* out,
                    Stream stream);
+  void (*percentiles)(const float* x, std::int64_t rows, std::int64_t cols, double fraction, float* out,
+                      Stream stream);
   // row_peak() of each row: amax and its place.
   void (*peaks)(const float* x, std::int64_t rows, std::int64_t cols, RowPeak* out, Stream stream);
   // row_moments() of each row.

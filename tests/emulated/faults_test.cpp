@@ -88,6 +88,14 @@ std::vector<float> run_peaks(const DeviceKernels& kernels) {
   for (const RowPeak& p : out.host()) append(written, {static_cast<double>(p.index), p.value});
   return written;
 }
+std::vector<float> run_percentiles(const DeviceKernels& kernels) {
+  std::vector<float> values = make_input(kNormal, 2 * 300, 1);
+  values[299] = values[599] = 9;
+  const Device<float> x(values), median(2), most(2);
+  kernels.percentiles(x.data(), 2, 300, 0.5, median.data(), {});
+  kernels.percentiles(x.data(), 2, 300, 1, most.data(), {});
+  return {median.host()[0], median.host()[1], most.host()[0], most.host()[1]};
+}
 std::vector<float> run_moments(const DeviceKernels& kernels) {
   const Device<float> x(make_input(kNormal, 3 * 300, 1));
   const Device<RowMoments> out(3);
@@ -158,6 +166,7 @@ constexpr Row kRows[] = {
     {"divergence", run_divergence, true, true, true},
     {"hadamard", run_hadamard, true, true, false},
     {"peaks", run_peaks, true, true, true},
+    {"percentiles", run_percentiles, true, true, true},
     {"moments", run_moments, true, true, true},
     {"quantize_int4_groups", run_int4_groups, true, true, true},
     {"quantize_int8_columns", run_int8_columns, true, true, true},
