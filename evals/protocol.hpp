@@ -75,7 +75,5 @@ CutText cut_text(std::span<const std::int32_t> ids, const Protocol& protocol, bo
 // Windows given as token ids (product.md, --token-ids): scored by the protocol's rule, no BOS added.
 std::vector<EvalWindow> windows_of_ids(std::vector<std::vector<std::int32_t>> windows,
                                        const Protocol& protocol);
-// A JSON array of arrays of token ids, all of one length, each id in [0, vocab). Throws Error (input).
-std::vector<std::vector<std::int32_t>> read_token_ids(const std::string& path, std::int64_t vocab);
 
 }  // namespace quantmap

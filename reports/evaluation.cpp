@@ -8,6 +8,7 @@
 #include "reports/amounts.hpp"
 #include "reports/comparisons.hpp"
 #include "reports/run_document.hpp"
+#include "reports/segments.hpp"
 #include "reports/tasks.hpp"
 
 namespace quantmap {
@@ -166,6 +167,7 @@ std::string evaluation_json(const EvaluationResults& results) {
       document["rows"].push_back(row_of(e));
   }
   document["comparisons"] = comparison_rows(results.comparisons);
+  if (!results.segments.empty()) document["segments"] = segment_rows(results.segments);
   if (!results.tasks.empty()) document["tasks"] = task_rows(results.tasks);
   document["notes"] = run_notes(results.run);
   // Paths are bytes: what is no UTF-8 is replaced, the document stays valid.
@@ -189,6 +191,7 @@ std::string write_evaluation(const EvaluationResults& results, OutputFormat form
     summary.notes.insert(summary.notes.begin() + kExplanations, verdicts.begin(), verdicts.end());
     parts.push_back(write(summary, format, width));
   }
+  if (!results.segments.empty()) parts.push_back(write(segment_summary(results.segments), format, width));
   if (!results.tasks.empty()) parts.push_back(write(task_summary(results.tasks), format, width));
   const Table spellings = full_spellings(results.evaluations);
   if (!spellings.rows.empty()) parts.push_back(write(spellings, format, width));

@@ -199,6 +199,7 @@ class Evaluation {
     std::vector<EvaluationRecord> evaluations;
     std::vector<LayerErrorRecord> errors;
     std::vector<SchemeWindows> sums;
+    std::vector<std::vector<WindowScores>> of_scheme_scores;  // where tokens have labels
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
       const auto position = static_cast<std::int64_t>(w);
       const std::vector<WindowScores> scores = w == 0 ? reference : scores_of(position);
@@ -209,6 +210,7 @@ class Evaluation {
       notes.insert(notes.begin(), grid.begin(), grid.end());
       if (run_.windows == 0) continue;  // no text: no errors of layers, nothing to compare
       sums.push_back(scheme_windows(position, scores));
+      if (!input_.segments.names.empty()) of_scheme_scores.push_back(scores);
       const auto layers = layer_records(position, states[w]);
       errors.insert(errors.end(), layers.begin(), layers.end());
     }
@@ -221,7 +223,8 @@ class Evaluation {
     run_.finished_at = now_utc();
     const auto seed = static_cast<std::uint64_t>(request_.common.seed);
     database_->finish_run(run_.id, run_.finished_at, evaluations, errors,
-                          comparison_records(schemes_, compare_schemes(sums, seed)));
+                          comparison_records(schemes_, compare_schemes(sums, seed)),
+                          segment_records(schemes_, of_scheme_scores, input_.segments));
     run_ = database_->run(run_.id).value();
     return stored_result();
   }
@@ -229,7 +232,7 @@ class Evaluation {
   // What is shown is what was stored, so that a resumed run prints what an unbroken one does.
   EvaluationResult stored_result() const {
     EvaluationResult result{{run_, database_->evaluations(run_.id), database_->task_scores(run_.id),
-                             database_->comparisons(run_.id)},
+                             database_->comparisons(run_.id), database_->segments(run_.id)},
                             {}};
     if (request_.require.empty()) return result;
     const std::vector<WindowScores> reference = scores_of(0);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "evals/segment_scores.hpp"
 #include "model/coarse_grid.hpp"
 #include "model/scheme_fit.hpp"
 #include "model/sizes.hpp"
@@ -142,6 +143,43 @@ std::vector<ComparisonRecord> comparison_records(const std::vector<SchemeRecord>
     r.windows = c.d.windows;
     r.verdict = verdict_name(c.verdict);
     r.more_windows = c.more_windows;
+  }
+  return records;
+}
+
+std::vector<SegmentRecord> segment_records(const std::vector<SchemeRecord>& schemes,
+                                           const std::vector<std::vector<WindowScores>>& of_scheme,
+                                           const Segments& segments) {
+  std::vector<SegmentRecord> records;
+  for (std::uint32_t segment = 0; segment < segments.names.size(); ++segment) {
+    std::vector<WindowScores> reference;
+    for (std::size_t position = 0; position < of_scheme.size(); ++position) {
+      std::vector<WindowScores> scores = scores_of_segment(of_scheme[position], segments.of_token, segment);
+      if (position == 0) reference = scores;
+      const ScoreSummary s = summarize(scores, reference);
+      SegmentRecord& r = records.emplace_back();
+      r.position = static_cast<std::int64_t>(position);
+      r.scheme = schemes[position].scheme;
+      r.segment = segments.names[segment];
+      r.tokens = s.tokens;
+      r.windows = s.windows;
+      r.nll = s.nll;
+      r.nll_stderr = s.nll_stderr;
+      r.ppl = s.ppl;
+      r.ln_ppl_ratio = s.ln_ppl_ratio;
+      r.ln_ppl_ratio_stderr = s.ln_ppl_ratio_stderr;
+      r.ln_ppl_ratio_low = s.ln_ppl_ratio_interval.low;
+      r.ln_ppl_ratio_high = s.ln_ppl_ratio_interval.high;
+      r.kl_mean = s.kl_mean;
+      r.kl_stderr = s.kl_stderr;
+      r.kl_low = s.kl_interval.low;
+      r.kl_high = s.kl_interval.high;
+      r.kl_max = s.kl_max;
+      r.top1_agreement = s.top1_agreement;
+      r.top1_stderr = s.top1_stderr;
+      r.margin_flips = s.margin_flips;
+      r.status = s.status;
+    }
   }
   return records;
 }

@@ -8,6 +8,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "evals/comparison.hpp"
 #include "evals/scores.hpp"
+#include "evals/token_ids.hpp"
 #include "scheme/scheme.hpp"
 #include "store/records.hpp"
 #include "sweep/sweep.hpp"
@@ -29,6 +30,10 @@ EvaluationRecord evaluation_record(const SchemeRecord& scheme, const ScoreSummar
                                    const Scheme* rules, const WalkerState& state, const ModelConfig& config);
 std::vector<ComparisonRecord> comparison_records(const std::vector<SchemeRecord>& schemes,
                                                  const std::vector<Comparison>& comparisons);
+// Every label's tokens of every scheme, by label; of_scheme: by position, the reference first.
+std::vector<SegmentRecord> segment_records(const std::vector<SchemeRecord>& schemes,
+                                           const std::vector<std::vector<WindowScores>>& of_scheme,
+                                           const Segments& segments);
 // A gate's exact columns, by name; empty where the row has no value.
 Number gate_column(const EvaluationRecord& evaluation, std::string_view name);
 // A checkpoint whose stored values lie on a coarse grid: said in every row.

@@ -29,6 +29,18 @@ Compute parse_compute(const std::string& name) {
   fail_usage("--compute", "unknown arithmetic " + quoted(name) + " (bf16, f32 or bf16-serve)");
 }
 
+// Of what is scored and how it is labelled, short enough for a column.
+std::string mask_digest(const std::vector<IdWindow>& windows) {
+  constexpr std::size_t kDigits = 12;
+  Fingerprint digest;
+  for (const IdWindow& window : windows) {
+    for (const std::uint8_t flag : window.score) digest.add(flag == 1 ? "1" : "0");
+    for (const std::string& label : window.segments) digest.add("/" + label);
+    digest.add("\n");
+  }
+  return digest.hex().substr(0, kDigits);
+}
+
 }  // namespace
 
 void add_input_options(po::options_description& options) {
@@ -75,7 +87,11 @@ TextInput read_text_input(const InputRequest& request, const Checkpoint& checkpo
   if (!request.token_ids.empty()) {
     auto ids = read_token_ids(request.token_ids, config.vocab_size);
     ProtocolOptions options = request.protocol;
-    const auto length = static_cast<std::int64_t>(ids[0].size());
+    std::size_t longest = 0;
+    for (const IdWindow& window : ids) longest = std::max(longest, window.ids.size());
+    const auto length = static_cast<std::int64_t>(longest);
+    const bool masked = has_masks(ids);
+    if (masked && options.score) fail_usage("--score", "the token ids bring their own score");
     if (options.ctx && *options.ctx != length)
       fail_input("token ids", request.token_ids, "windows of another length than --ctx",
                  std::to_string(*options.ctx), std::to_string(length));
@@ -85,12 +101,18 @@ TextInput read_text_input(const InputRequest& request, const Checkpoint& checkpo
     options.ctx = length;
     input.protocol = resolve_protocol(options, limit);
     std::vector<std::int32_t> all;
-    for (const auto& window : ids) all.insert(all.end(), window.begin(), window.end());
+    for (const IdWindow& window : ids) all.insert(all.end(), window.ids.begin(), window.ids.end());
     input.name = request.token_ids;
     input.text_sha256 = sha256(MappedFile(request.token_ids).text());
     input.ids_sha256 = sha256_of_ids(all);
     input.text_tokens = static_cast<std::int64_t>(all.size());
-    input.windows = windows_of_ids(std::move(ids), input.protocol);
+    if (request.windows && *request.windows > 0 && static_cast<std::size_t>(*request.windows) < ids.size())
+      ids.resize(static_cast<std::size_t>(*request.windows));
+    input.windows = windows_of_ids(ids, input.protocol);
+    if (masked) {
+      input.segments = segments_of(ids, input.windows);
+      input.score = "mask " + mask_digest(ids);
+    }
     input.first_ids.assign(all.begin(),
                            all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kFirstIds)));
   } else {
@@ -158,7 +180,7 @@ RunRecord describe_run(const std::string& command, const std::string& command_li
   run.ctx = input.protocol.ctx;
   run.stride = input.protocol.stride;
   run.windows = static_cast<std::int64_t>(input.windows.size());
-  run.score = score_name(input.protocol.score);
+  run.score = input.score.empty() ? score_name(input.protocol.score) : input.score;
   run.bos = bos_name(input.protocol.bos);
   run.compute = compute_name(request.compute);
   run.first_ids = nlohmann::json(input.first_ids).dump();

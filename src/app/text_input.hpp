@@ -11,6 +11,7 @@
 #include "app/options.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "evals/protocol.hpp"
+#include "evals/token_ids.hpp"
 #include "model/operand.hpp"
 #include "store/records.hpp"
 
@@ -33,6 +34,8 @@ InputRequest input_request(const std::string& command, const boost::program_opti
 
 struct TextInput {
   Protocol protocol;
+  std::string score;  // in place of the protocol's rule: `mask DIGEST` where the ids bring their own
+  Segments segments;  // of the scored tokens, windows cut off by --windows left out
   std::vector<EvalWindow> windows;
   std::string text_sha256, tokenizer_sha256, ids_sha256, name;
   std::vector<std::int32_t> first_ids;

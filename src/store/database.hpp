@@ -51,7 +51,8 @@ class Database {
   // kept: paired comparisons need them).
   void finish_run(std::int64_t run, std::string_view finished_at,
                   std::span<const EvaluationRecord> evaluations, std::span<const LayerErrorRecord> errors,
-                  std::span<const ComparisonRecord> comparisons = {});
+                  std::span<const ComparisonRecord> comparisons = {},
+                  std::span<const SegmentRecord> segments = {});
 
   // Task scores of a run that is not complete yet; those already there are replaced.
   void store_task_scores(std::int64_t run, std::span<const TaskScoreRecord> scores);
@@ -69,6 +70,7 @@ class Database {
   std::vector<SchemeRecord> schemes(std::int64_t run) const;
   std::vector<EvaluationRecord> evaluations(std::int64_t run) const;
   std::vector<ComparisonRecord> comparisons(std::int64_t run) const;
+  std::vector<SegmentRecord> segments(std::int64_t run) const;  // as they were given
   std::vector<LayerErrorRecord> layer_errors(std::int64_t run) const;
   std::vector<OutlierRecord> outliers(std::int64_t run) const;
   std::vector<SiteStatisticsRecord> site_statistics(std::int64_t run) const;

@@ -150,6 +150,24 @@ struct Stored<ComparisonRecord> {
 };
 
 template <>
+struct Stored<SegmentRecord> {
+  using G = SegmentRecord;
+  static constexpr const char* table = "segment_score";
+  static constexpr const char* source = "segment_scores";
+  static constexpr const char* order = "ordinal";  // as they were given
+  static constexpr auto fields = std::make_tuple(
+      Field{"position", &G::position}, Field{"scheme", &G::scheme, Kept::joined},
+      Field{"segment", &G::segment}, Field{"tokens", &G::tokens}, Field{"windows", &G::windows},
+      Field{"nll", &G::nll}, Field{"nll_stderr", &G::nll_stderr}, Field{"ppl", &G::ppl},
+      Field{"ln_ppl_ratio", &G::ln_ppl_ratio}, Field{"ln_ppl_ratio_stderr", &G::ln_ppl_ratio_stderr},
+      Field{"ln_ppl_ratio_low", &G::ln_ppl_ratio_low}, Field{"ln_ppl_ratio_high", &G::ln_ppl_ratio_high},
+      Field{"kl_mean", &G::kl_mean}, Field{"kl_stderr", &G::kl_stderr}, Field{"kl_low", &G::kl_low},
+      Field{"kl_high", &G::kl_high}, Field{"kl_max", &G::kl_max}, Field{"top1_agreement", &G::top1_agreement},
+      Field{"top1_stderr", &G::top1_stderr}, Field{"margin_flips", &G::margin_flips},
+      Field{"status", &G::status});
+};
+
+template <>
 struct Stored<LayerErrorRecord> {
   using L = LayerErrorRecord;
   static constexpr const char* table = "layer_error";

@@ -145,12 +145,24 @@ struct TaskScoreRecord {
   std::string status = "ok";
 };
 
+// A row of `segment_scores`: the tokens of one label (evals/segment_scores.hpp), as `evaluations` has all.
+struct SegmentRecord {
+  std::int64_t position = 0;
+  std::string scheme, segment;
+  std::int64_t tokens = 0, windows = 0;
+  Number nll, nll_stderr, ppl, ln_ppl_ratio, ln_ppl_ratio_stderr, ln_ppl_ratio_low, ln_ppl_ratio_high;
+  Number kl_mean, kl_stderr, kl_low, kl_high, kl_max, top1_agreement, top1_stderr;
+  std::int64_t margin_flips = 0;
+  std::string status = "ok";
+};
+
 // What a run of `eval` found, as the database gives it back.
 struct EvaluationResults {
   RunRecord run;
   std::vector<EvaluationRecord> evaluations;  // the reference first; the noise floor last where asked for
   std::vector<TaskScoreRecord> tasks;
   std::vector<ComparisonRecord> comparisons;
+  std::vector<SegmentRecord> segments;  // by segment in order of appearance, scheme
 };
 
 // Running state of one scheme after the last stored pass, opaque here (layer error accumulators).

@@ -10,7 +10,8 @@ namespace quantmap {
 void Database::finish_run(std::int64_t run, std::string_view finished_at,
                           std::span<const EvaluationRecord> evaluations,
                           std::span<const LayerErrorRecord> errors,
-                          std::span<const ComparisonRecord> comparisons) {
+                          std::span<const ComparisonRecord> comparisons,
+                          std::span<const SegmentRecord> segments) {
   state_->in_transaction([&] {
     state_->require_running(run);
     store::Inserter<EvaluationRecord> insert_row(state_->db, run);
@@ -32,6 +33,10 @@ void Database::finish_run(std::int64_t run, std::string_view finished_at,
                          return fmt::format("the {} of schemes {} and {} in run {}", row.metric, row.position,
                                             row.than, run);
                        });
+    state_->insert_all(
+        segments, store::Inserter<SegmentRecord>(state_->db, run), [&](const SegmentRecord& row) {
+          return fmt::format("the segment {} of scheme {} in run {}", quoted(row.segment), row.position, run);
+        });
     state_->complete_run(run, finished_at);
   });
 }
@@ -90,6 +95,10 @@ std::vector<EvaluationRecord> Database::evaluations(std::int64_t run) const {
     }
     return rows;
   });
+}
+
+std::vector<SegmentRecord> Database::segments(std::int64_t run) const {
+  return store::guarded(state_->file, [&] { return store::rows_of_run<SegmentRecord>(state_->db, run); });
 }
 
 std::vector<ComparisonRecord> Database::comparisons(std::int64_t run) const {

@@ -257,6 +257,40 @@ FROM task_item i JOIN scheme s ON s.run = i.run AND s.position = i.position JOIN
     R"sql(-- Of every run, also those that measured layer errors alone.
 CREATE VIEW schemes AS
 SELECT run, position, scheme, spec, weights, activations, kv FROM scheme;
+
+-- The tokens of one label in the windows' token ids, as `evaluation` has all of them; ordinal: in the order of the run.
+CREATE TABLE segment_score (
+  ordinal INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  segment TEXT NOT NULL,
+  tokens INTEGER NOT NULL,
+  windows INTEGER NOT NULL,
+  nll REAL,
+  nll_stderr REAL,
+  ppl REAL,
+  ln_ppl_ratio REAL,
+  ln_ppl_ratio_stderr REAL,
+  ln_ppl_ratio_low REAL,
+  ln_ppl_ratio_high REAL,
+  kl_mean REAL,
+  kl_stderr REAL,
+  kl_low REAL,
+  kl_high REAL,
+  kl_max REAL,
+  top1_agreement REAL,
+  top1_stderr REAL,
+  margin_flips INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  UNIQUE (run, position, segment),
+  FOREIGN KEY (run, position) REFERENCES scheme ON DELETE CASCADE
+) STRICT;
+
+CREATE VIEW segment_scores AS
+SELECT g.run, g.position, s.scheme, segment, tokens, windows, nll, nll_stderr, ppl, ln_ppl_ratio, ln_ppl_ratio_stderr,
+  ln_ppl_ratio_low, ln_ppl_ratio_high, kl_mean, kl_stderr, kl_low, kl_high, kl_max, top1_agreement, top1_stderr,
+  margin_flips, status, ordinal
+FROM segment_score g JOIN scheme s ON s.run = g.run AND s.position = g.position;
 )sql",
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "support/paths.hpp"
@@ -110,6 +111,50 @@ TEST(Judge, TasksAloneHaveNoTableOfPerplexity) {
   EXPECT_THAT(r.out, Not(HasSubstr("perplexity  bits")));
   EXPECT_THAT(r.out, Not(HasSubstr("0 windows")));
   EXPECT_THAT(r.err, HasSubstr("6 items of tasks"));
+}
+
+// A mask and labels in the token ids: the whole is what is scored, each label is judged alone.
+TEST(Judge, SegmentsOfTokenIdsAreJudgedEach) {
+  const auto dir = fresh_dir("judge_segments");
+  Json windows = Json::array();
+  for (int w = 0; w < 4; ++w) {
+    Json one = {{"ids", Json::array()}, {"score", Json::array()}, {"segment", Json::array()}};
+    for (int t = 0; t < 20 + w; ++t) {
+      one["ids"].push_back((17 * t + 29 * w) % 1000);
+      one["score"].push_back(t % 4 == 0 ? 0 : 1);
+      one["segment"].push_back(t < 10 ? "question" : "answer");
+    }
+    windows.push_back(one);
+  }
+  std::ofstream(dir / "ids.json") << windows;
+  const Words eval = {"eval",  demo_dir().string(), "--token-ids", "ids.json", "--schemes",
+                      "NVFP4", "--format",          "json",        "--quiet"};
+  const Json d = Json::parse(must(eval, dir.string()).out);
+  EXPECT_EQ(d["protocol"]["score"].get<std::string>().substr(0, 5), "mask ");
+  ASSERT_EQ(d["segments"].size(), 4U);
+  std::int64_t tokens = 0;
+  double kl = 0;
+  for (const Json& row : d["segments"])
+    if (row["scheme"] == "NVFP4") {
+      tokens += row["tokens"].get<std::int64_t>();
+      kl += row["tokens"].get<double>() * row["kl_mean"].get<double>();
+    } else {
+      EXPECT_EQ(row["kl_mean"], 0.0);
+    }
+  const Json& whole = d["rows"][1];
+  EXPECT_EQ(whole["tokens_scored"], tokens);
+  EXPECT_EQ(tokens, 15 + 15 + 16 + 17);  // three of four, but for the first of each window
+  EXPECT_NEAR(kl / static_cast<double>(tokens), whole["kl_mean"].get<double>(), 1e-6);
+  // The labels are part of the run's identity, and so of what a resumed run finds.
+  const Json again = Json::parse(must(eval + Words{"--resume"}, dir.string()).out);
+  EXPECT_EQ(again["run"], d["run"]);
+  EXPECT_EQ(again["segments"], d["segments"]);
+  for (Json& one : windows) one["segment"] = "all";
+  std::ofstream(dir / "ids.json") << windows;
+  const Json other = Json::parse(must(eval + Words{"--resume"}, dir.string()).out);
+  EXPECT_NE(other["run"], d["run"]);
+  EXPECT_EQ(other["segments"].size(), 2U);
+  EXPECT_EQ(run_quantmap(eval + Words{"--score", "all"}, dir.string()).status, 2);
 }
 
 TEST(Diff, OfTheSameMeasurementTwiceIsEqualThroughout) {

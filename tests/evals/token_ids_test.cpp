@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "evals/protocol.hpp"
+#include "evals/token_ids.hpp"
 #include "support/paths.hpp"
 
 namespace quantmap {
@@ -17,10 +18,32 @@ std::string file_with(const std::string& text) {
 }
 
 TEST(TokenIds, AreReadAsWritten) {
-  EXPECT_EQ(read_token_ids(file_with("[[0, 1, 2], [99, 0, 5]]"), 100),
-            (std::vector<std::vector<std::int32_t>>{{0, 1, 2}, {99, 0, 5}}));
-  EXPECT_EQ(read_token_ids(file_with(" [ [ 7,\n8 ] ]\n"), 100),
-            (std::vector<std::vector<std::int32_t>>{{7, 8}}));
+  using Ids = std::vector<std::int32_t>;
+  const auto windows = read_token_ids(file_with("[[0, 1, 2], [99, 0, 5]]"), 100);
+  ASSERT_EQ(windows.size(), 2U);
+  EXPECT_EQ(windows[0].ids, (Ids{0, 1, 2}));
+  EXPECT_EQ(windows[1].ids, (Ids{99, 0, 5}));
+  EXPECT_FALSE(has_masks(windows));
+  EXPECT_EQ(read_token_ids(file_with(" [ [ 7,\n8 ] ]\n"), 100)[0].ids, (Ids{7, 8}));
+}
+
+TEST(TokenIds, MayBringAMaskAndLabelsAndLengthsOfTheirOwn) {
+  const auto windows = read_token_ids(
+      file_with(R"([{"ids": [1, 2, 3, 4], "score": [1, 0, true, 1], "segment": ["u", "u", "a", "a"]},
+                    {"ids": [5, 6], "segment": "a"}, {"ids": [7, 8, 9], "score": [0, 1, 0]}])"),
+      100);
+  ASSERT_EQ(windows.size(), 3U);
+  EXPECT_TRUE(has_masks(windows));
+  const std::vector<EvalWindow> cut = windows_of_ids(windows, Protocol{});
+  EXPECT_EQ(cut[0].targets, (std::vector<std::int32_t>{-1, 3, 4, -1}));  // the token itself, not its row
+  EXPECT_EQ(cut[0].weight, 2);
+  EXPECT_EQ(cut[1].targets, (std::vector<std::int32_t>{6, -1}));
+  EXPECT_EQ(cut[2].targets, (std::vector<std::int32_t>{8, -1, -1}));
+  const Segments segments = segments_of(windows, cut);
+  EXPECT_EQ(segments.names, (std::vector<std::string>{"a", ""}));  // `u` is never scored
+  EXPECT_EQ(segments.of_token, (std::vector<std::vector<std::uint32_t>>{{0, 0}, {0}, {1}}));
+  const std::vector<IdWindow> plain = {{{1, 2}, {}, {}}};
+  EXPECT_TRUE(segments_of(plain, windows_of_ids(plain, Protocol{})).names.empty());
 }
 
 struct Refusal {
@@ -54,6 +77,21 @@ TEST(TokenIds, RefusesEverythingElse) {
       {"[[1, null]]", {"window 0, position 1", "integer", "null"}, "null"},
       {"[[1, [2]]]", {"window 0, position 1", "integer"}, "an array too deep"},
       {"[[1, 2], [3, -1]]", {"window 1, position 1", "0 to 99", "-1"}, "negative"},
+      {R"([{"ids": [1, 2], "mask": [1, 1]}])",
+       {"window 0", "ids, score and segment", "mask"},
+       "a key that is none"},
+      {R"([{"score": [1, 1]}])", {"window 0, ids", "no such key"}, "no ids"},
+      {R"([{"ids": [1, 2], "score": [1]}])", {"window 0, score", "2 values", "one of 1"}, "a short mask"},
+      {R"([{"ids": [1, 2], "score": 1}])", {"window 0, score", "2 values", "number"}, "no list"},
+      {R"([{"ids": [1, 2], "score": [0, 2]}])", {"score of position 1", "0 or 1", "2"}, "no flag"},
+      {R"([{"ids": [1, 2], "score": [1, 0]}])", {"window 0, score", "none"}, "nothing can be scored"},
+      {R"([{"ids": [1, 2], "segment": ["a"]}])", {"window 0, segment", "one of 1"}, "too few labels"},
+      {R"([{"ids": [1, 2], "segment": ["a", 3]}])",
+       {"window 0, segment", "number"},
+       "a label that is no text"},
+      {R"([{"ids": [1, 2], "segment": "a\nb"}])",
+       {"window 0, segment", "plain text"},
+       "a label of two lines"},
       {"[[1, 100]]", {"window 0, position 1", "0 to 99", "100"}, "one past the vocabulary"},
       {"[[1, 4294967297]]", {"window 0, position 1", "4294967297"}, "1 in 32 bits"},
       {"[[1, 18446744073709551615]]", {"18446744073709551615"}, "-1 in 64 bits"},

@@ -97,6 +97,10 @@ const std::vector<std::pair<std::string, std::string>> kViews = {
      "run position scheme task items acc acc_stderr acc_norm acc_norm_stderr acc_bytes acc_tokens ppl flips "
      "status"},
     {"task_items", "run scheme task item choice loglikelihood gold greedy"},
+    {"segment_scores",
+     "run position scheme segment tokens windows nll nll_stderr ppl ln_ppl_ratio ln_ppl_ratio_stderr "
+     "ln_ppl_ratio_low ln_ppl_ratio_high kl_mean kl_stderr kl_low kl_high kl_max top1_agreement top1_stderr "
+     "margin_flips status ordinal"},
     {"schemes", "run position scheme spec weights activations kv"},
     {"sizes",
      "run position scheme parameters weight_bytes embedding_bytes lm_head_bytes bpw_quantized bpw_model "
