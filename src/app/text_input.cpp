@@ -47,10 +47,11 @@ void add_input_options(po::options_description& options) {
   options.add_options()                                                                                   //
       ("model", po::value<std::string>(), "directory with config.json and safetensors, or a .gguf file")  //
       ("text", po::value<std::string>(), "UTF-8 text, one document")                                      //
-      ("token-ids", po::value<std::string>(), "JSON array of arrays of token ids, in place of a text")    //
-      ("ctx", po::value<std::int64_t>(), "tokens in a window (2048, or the model's limit if less)")       //
-      ("windows", po::value<std::int64_t>(), "the first N windows only")                                  //
-      ("bos", po::value<std::string>(), "auto, always or never")                                          //
+      ("token-ids", po::value<std::string>(),
+       "JSON array of windows: token ids, or {ids, score, segment}; no text")                        //
+      ("ctx", po::value<std::int64_t>(), "tokens in a window (2048, or the model's limit if less)")  //
+      ("windows", po::value<std::int64_t>(), "the first N windows only")                             //
+      ("bos", po::value<std::string>(), "auto, always or never")                                     //
       ("compute", po::value<std::string>()->default_value("bf16"), "bf16, f32 or bf16-serve");
 }
 
